@@ -1,6 +1,8 @@
 """Dimensions: what a measure goes by, a sample is drawn per, an export is made per.
 
-A dimension is an axis, an arm, a field of the rows (`q.subject`), or one of `scenario metric dimension evaluator pair`.
+A dimension is an axis, an arm, a field of the rows (`q.subject`) or of a record in them (`q.source.book`), or one of
+`scenario metric dimension evaluator pair`. Two go by what stands above a value: `stage.group` by the groups of an axis,
+`q.point.nodes` by every node of a tree that a path lies below, or at.
 Editors are told where the rows and fields that it names are declared.
 """
 
@@ -11,7 +13,7 @@ from dataclasses import dataclass
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.language.library import type_notation
+from tripos_compiler.language.library import type_notation, without_optional
 from tripos_compiler.plan import FIXED, Scenario, Type
 from tripos_compiler.resolve import KINDS, Program
 from tripos_compiler.source import Member, Name, Span, Syntax, describe_syntax
@@ -59,6 +61,8 @@ def _local(scenario: Statement) -> Statement | None:
     return next((each for each in own if over is None or each.name().text == over.name("dataset").text), None)
 
 
+GROUP, NODES = "group", "nodes"
+"""What stands above the values of an axis, and above a path and at it."""
 GROUPED = frozenset({"text", "integer", "number", "bool", "choice", "path"})
 """The kinds of values that rows can be grouped by."""
 
@@ -93,12 +97,44 @@ def read_dimension(program: Program, syntax: Syntax, parted: Sequence[Parted]) -
     match syntax:
         case Name():
             return _single_name(program, syntax, parted)
-        case Member(of=Name() as alias, name=field):
-            return _of_rows(program, alias, field, parted)
+        case Member(of=Name() as axis, name=word) if axis.text in program.axes:
+            return _groups_of(program, axis, word, parted)
+        case Member() if (path := _path(syntax)) is not None:
+            return _of_rows(program, path, parted)
     program.diagnostics.error(
         "E0106", f"{describe_syntax(syntax)} is not a dimension", syntax.span, help="name an axis"
     )
     return None
+
+
+def _path(syntax: Syntax) -> list[Name] | None:
+    """Return the names of a dotted name; None of anything else."""
+    match syntax:
+        case Name():
+            return [syntax]
+        case Member(of=of, name=name):
+            before = _path(of)
+            return None if before is None else [*before, name]
+    return None
+
+
+def _groups_of(program: Program, axis: Name, word: Name, parted: Sequence[Parted]) -> str | None:
+    """Return the dimension of the groups of an axis."""
+    if word.text != GROUP:
+        message, help_ = f"an axis has no `{word.text}`", f"go by its values, `{axis.text}`, or by `{axis.text}.group`"
+        program.diagnostics.error("E0201", message, word.span, help=help_, unknown=word.text)
+        return None
+    if any(not each.arms for each in parted):
+        message = f"a sample goes by the values of `{axis.text}` themselves"
+        program.diagnostics.error("E0621", message, word.span, help=f"write `{axis.text}` alone")
+        return None
+    if _single_name(program, axis, parted) is None:
+        return None
+    if all(value.group is None for value in program.axes[axis.text].values):
+        help_ = "put its values into groups: `group NAME { … }`"
+        program.diagnostics.error("E0621", f"the axis `{axis.text}` has no groups", word.span, help=help_)
+        return None
+    return f"{axis.text}.{GROUP}"
 
 
 def read_dimensions(program: Program, written: Sequence[Syntax], parted: Sequence[Parted]) -> tuple[str, ...] | None:
@@ -150,7 +186,10 @@ def _knows(program: Program, parted: Parted, syntax: Syntax) -> bool:
     match syntax:
         case Name(text=text):
             return text in parted.fixed or _has_axis(parted, text) or _has_arm(parted, text)
-    return dimension_text(syntax) in _fields_of(program, [parted])
+    path = _path(syntax) or []
+    if len(path) == 2 and path[1].text == GROUP and path[0].text in program.axes:
+        return _has_axis(parted, path[0].text)
+    return ".".join(name.text for name in path[:2]) in _fields_of(program, [parted])
 
 
 def _single_name(program: Program, name: Name, parted: Sequence[Parted]) -> str | None:
@@ -209,7 +248,8 @@ def _out_of_place(program: Program, name: Name, message: str, parted: Sequence[P
     program.diagnostics.error("E0621", message, name.span, help=help_)
 
 
-def _of_rows(program: Program, alias: Name, field: Name, parted: Sequence[Parted]) -> str | None:
+def _of_rows(program: Program, path: Sequence[Name], parted: Sequence[Parted]) -> str | None:
+    alias, field, *further = path
     for each in parted:
         rows = [s.rows for s in each.scenarios if s.rows is not None and s.rows.alias == alias.text]
         if not rows:
@@ -236,14 +276,41 @@ def _of_rows(program: Program, alias: Name, field: Name, parted: Sequence[Parted
             message = f"`{alias.text}` has no field `{field.text}`"
             program.diagnostics.error("E0308", message, field.span, help=help_, unknown=field.text)
             return None
-        kind = type_.of.kind if type_.kind == "optional" else type_.kind
-        if kind not in GROUPED:
-            message = f"`{alias.text}.{field.text}` is `{type_notation(type_)}`, which nothing can go by"
-            program.diagnostics.error("E0621", message, field.span, help="go by a text, a number, a bool or a choice")
+        if further and not each.arms:
+            help_ = "declare it as a field of its own"
+            message = f"a sample goes by the values of `{field.text}` themselves"
+            program.diagnostics.error("E0621", message, further[0].span, help=help_)
+            return None
+        if not _goes_by(program, path, type_):
             return None
         sharing = {s.name for s in each.scenarios if s.rows is not None and s.rows.alias == alias.text}
         note_rows(program, alias, field, sharing)
-    return f"{alias.text}.{field.text}"
+    return ".".join(name.text for name in path)
+
+
+def _goes_by(program: Program, path: Sequence[Name], type_: Type) -> bool:
+    """Return true if rows can be grouped by what a dotted name means, whose second name is of this type; reports what
+    they cannot be grouped by."""
+    named = ".".join(name.text for name in path[:2])
+    type_ = without_optional(type_)
+    for name in path[2:]:
+        if type_.kind == "path" and name.text == NODES and name is path[-1]:
+            return True
+        if type_.kind != "record" or name.text not in type_.fields:
+            known = list(type_.fields) if type_.kind == "record" else [NODES] if type_.kind == "path" else []
+            close = nearest(name.text, known)
+            help_ = f"did you mean `{close}`?" if close else f"it has {', '.join(known)}" if known else "go by it alone"
+            program.diagnostics.error(
+                "E0308", f"`{named}` has no field `{name.text}`", name.span, help=help_, unknown=name.text
+            )
+            return False
+        named, type_ = f"{named}.{name.text}", without_optional(type_.fields[name.text])
+    if type_.kind not in GROUPED:
+        message = f"`{named}` is `{type_notation(type_)}`, which nothing can go by"
+        help_ = "go by a field of it" if type_.kind == "record" else "go by a text, a number, a bool or a choice"
+        program.diagnostics.error("E0621", message, path[-1].span, help=help_)
+        return False
+    return True
 
 
 def fields_of(program: Program, dataset: str) -> dict[str, Type]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tripos_compiler.language.figures import ScoredStep, conversations_before, judged_steps
-from tripos_compiler.plan import FIXED, Compare, Grade, Missing, Plan
+from tripos_compiler.language.library import BETWEEN
+from tripos_compiler.plan import FIXED, Compare, Dataset, Grade, Made, Missing, Plan, RecordType, Type
 from tripos_warehouse.sql import name as named, text as quoted
 from tripos_warehouse.views import Graders, apart_scorers, are_apart, arm_columns
 
@@ -20,6 +21,8 @@ OF_TALK = '"of talk"'
 """The column that says which of its conversations a reply follows. A name with a space is no axis's."""
 
 
+NODES = ".nodes"
+"""The end of a dimension that goes by every node above a path."""
 _PART = re.compile(r"(?:with |\), )(\w+) as \(\n((?:  .*\n)+)")
 _WORD = re.compile(r"\w+")
 
@@ -238,21 +241,56 @@ def _from_view(plan: Plan, view: str, picked: Sequence[str], scored: ScoredStep,
     schema = named(plan.benchmark.name)
     fields = dict.fromkeys(name for name in (*cut.dims, *(name for name, _ in cut.fixed)) if "." in name)
     lines = [f"select {', '.join(picked)}", f"from {schema}.{view}"]
-    if fields:
-        read = ", ".join(f"fields ->> {quoted(_path(name))} as {named(name)}" for name in fields)
-        lines.append(f"left join (select scenario, item_id, {read} from {schema}.items) using (scenario, item_id)")
+    groups = [name for name in fields if name.partition(".")[0] in {axis.name for axis in plan.axes}]
+    nodes = [name for name in fields if _goes_by_nodes(plan, scored, name)]
+    read = [f"fields ->> {quoted(_path(name))} as {named(name)}" for name in fields if name not in (*groups, *nodes)]
+    # Every list of nodes is a join of its own: two that are unnested side by side would be no combinations.
+    for own in [", ".join(read), *(f"{_nodes_sql(name)} as {named(name)}" for name in nodes)]:
+        if own:
+            lines.append(f"left join (select scenario, item_id, {own} from {schema}.items) using (scenario, item_id)")
+    lines += [_groups_sql(plan, name) for name in groups]
     fixed = "".join(f" and {named(name)} = {quoted(value)}" for name, value in cut.fixed)
     lines.append(f"where {condition(plan, scored, cut)}{fixed} and status <> 'not_applicable'")
     return "\n".join(lines)
 
 
+def _groups_sql(plan: Plan, name: str) -> str:
+    """Return the join that puts the group of its value of an axis beside a row: `stage.group`."""
+    axis = next(axis for axis in plan.axes if axis.name == name.partition(".")[0])
+    rows = ", ".join(f"({quoted(each.name)}, {quoted(each.group)})" for each in axis.values if each.group is not None)
+    column = f"{axis.name} value"
+    groups = f"select * from (values {rows}) as groups ({named(column)}, {named(name)})"
+    return f"left join ({groups}) on {named(axis.name)}::varchar = {named(column)}"
+
+
+def _nodes_sql(name: str) -> str:
+    """Return the nodes that a path of a row lies below or at, from the top: `q.point.nodes`."""
+    names = f"string_split(fields ->> {quoted(_path(name.removesuffix(NODES)))}, {quoted(BETWEEN)})"
+    upper = f"array_to_string({names}[:depth], {quoted(BETWEEN)}) for depth in range(1, len({names}) + 1)"
+    return f"unnest([{upper}])"
+
+
+def _goes_by_nodes(plan: Plan, scored: ScoredStep, name: str) -> bool:
+    """Return true if a dimension is the nodes of a path, and no field of that name."""
+    if not name.endswith(NODES):
+        return False
+    alias, *path = name.removesuffix(NODES).split(".")
+    own = {each.rows.dataset for each in scored.scenarios if each.rows is not None and each.rows.alias == alias}
+    every: list[Dataset | Made] = [*plan.datasets, *plan.made]
+    type_: Type | None = RecordType(fields={f.name: f.type for each in every if each.name in own for f in each.fields})
+    for step in path:
+        type_ = type_.of if type_ is not None and type_.kind == "optional" else type_
+        type_ = type_.fields.get(step) if type_ is not None and type_.kind == "record" else None
+    return type_ is not None and (type_.of if type_.kind == "optional" else type_).kind == "path"
+
+
 def _path(name: str) -> str:
     """Return where a field of a row stands in the JSON of its item.
 
-    >>> _path("q.subject")
-    '$."subject"'
+    >>> _path("q.subject"), _path("q.source.book")
+    ('$."subject"', '$."source"."book"')
     """
-    return f'$."{name.partition(".")[2]}"'
+    return "".join(["$", *(f'."{each}"' for each in name.split(".")[1:])])
 
 
 def given_value(missing: Missing) -> str:

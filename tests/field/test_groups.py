@@ -1,0 +1,185 @@
+"""Groups of tasks: subjects in the categories of a tree, and many tasks in one block, macro and micro."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from tests.field.running import Figures, figures_of, lines
+
+CATEGORIES = {
+    "Science": {"Physics": ["Mechanics", "Optics"], "Biology": ["Genetics"]},
+    "Humanities": {"Law": ["Contracts"], "History": ["Europe", "Asia"]},
+}
+SUBJECTS = """
+benchmark subjects "1.0.0" { languages en }
+role candidate compared
+
+axis field {
+  group science { physics, biology }
+  group humanities { law, history }
+}
+
+dataset question from "questions.jsonl" {
+  stem     text
+  key      choice(A, B, C, D) secret
+  subject  path
+  field
+  source   { year integer, exam { board text } }
+}
+
+scenario exam {
+  context field
+  over question as q
+  ask reply by candidate {
+    prompt "{{ field }}: {{ q.stem }}"
+    returns choice(A, B, C, D)
+  }
+  score right = reply == q.key
+
+  measure micro      = mean(right)
+  measure at_node    = mean(right) by q.subject.nodes
+  measure by_group   = mean(right) by field.group
+  measure by_board   = mean(right) by q.source.exam.board
+  measure macro      = mean(mean(right) by q.subject)
+  measure macro_node = mean(mean(right) by q.subject, q.subject.nodes) by q.subject.nodes
+  measure macro_top  = mean(mean(right) by field, field.group) by field.group
+}
+"""
+
+
+def questions() -> list[dict[str, object]]:
+    dice = random.Random(11)
+    rows = []
+    for top, middle in CATEGORIES.items():
+        for field, subjects in middle.items():
+            for subject in subjects:
+                for _ in range(dice.randint(3, 14)):
+                    exam = {"board": dice.choice(["North", "South"])}
+                    rows.append(
+                        {
+                            "stem": f"question {len(rows)}",
+                            "key": dice.choice("ABCD"),
+                            "subject": f"{top} / {field} / {subject}",
+                            "field": field.lower(),
+                            "source": {"year": 2000 + len(rows) % 5, "exam": exam},
+                        }
+                    )
+    return rows
+
+
+def answer(text: str) -> str:
+    return json.dumps({"value": "ABCD"[int(re.findall(r"question (\d+)", text)[0]) * 7 % 4]})
+
+
+@pytest.fixture(scope="module")
+def exam(tmp_path_factory: pytest.TempPathFactory) -> Figures:
+    return figures_of(tmp_path_factory.mktemp("exam"), SUBJECTS, {"questions.jsonl": lines(questions())}, answer)
+
+
+def right(row: dict[str, object]) -> bool:
+    return json.loads(answer(str(row["stem"])))["value"] == row["key"]
+
+
+def mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def test_every_node_has_the_share_of_the_questions_below_it_and_the_mean_of_its_subjects(exam: Figures) -> None:
+    below: dict[str, list[float]] = defaultdict(list)
+    subjects: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in questions():
+        names = str(row["subject"]).split(" / ")
+        for depth in range(1, 4):
+            node = " / ".join(names[:depth])
+            below[node].append(right(row))
+            subjects[node][str(row["subject"])].append(right(row))
+    assert exam.by("exam.at_node") == pytest.approx({node: mean(values) for node, values in below.items()})
+    assert len(below) == 12
+    macro = {node: mean([mean(values) for values in each.values()]) for node, each in subjects.items()}
+    assert exam.by("exam.macro_node") == pytest.approx(macro)
+    every = [mean(values) for node in CATEGORIES for values in subjects[node].values()]
+    assert exam["exam.macro"].value == pytest.approx(mean(every))
+    assert exam["exam.micro"].value == pytest.approx(mean([right(row) for row in questions()]))
+
+
+def test_every_group_of_an_axis_has_a_figure(exam: Figures) -> None:
+    groups: dict[str, dict[str, list[float]]] = {"science": defaultdict(list), "humanities": defaultdict(list)}
+    for row in questions():
+        group = "science" if row["field"] in ("physics", "biology") else "humanities"
+        groups[group][str(row["field"])].append(right(row))
+    micro = {group: mean([value for values in each.values() for value in values]) for group, each in groups.items()}
+    assert exam.by("exam.by_group") == pytest.approx(micro)
+    macro = {group: mean([mean(values) for values in each.values()]) for group, each in groups.items()}
+    assert exam.by("exam.macro_top") == pytest.approx(macro)
+
+
+def test_a_field_of_a_record_parts_the_items(exam: Figures) -> None:
+    boards: dict[str, list[float]] = defaultdict(list)
+    for row in questions():
+        boards[row["source"]["exam"]["board"]].append(right(row))  # type: ignore[index]
+    assert exam.by("exam.by_board") == pytest.approx({board: mean(values) for board, values in boards.items()})
+    assert sum(row.n for row in exam.rows["exam.by_board"]) == len(questions())
+
+
+TASKS = """
+benchmark hard_tasks "1.0.0" { languages en }
+role candidate compared
+
+dataset task from "tasks.csv" {
+  name         text
+  instruction  text
+}
+
+dataset question from "tasks/{task}.jsonl" {
+  task    text
+  input   text
+  target  text secret
+}
+
+scenario solve {
+  over question as q
+  let instruction = first(picked(task.instruction, task.name, q.task))
+  ask reply by candidate { prompt "{{ instruction }}\\nQ: {{ q.input }}\\nThe answer is:" }
+  score right = exact(default(regex(reply.text, "answer is (.*?)\\\\.?$"), trim(reply.text)), q.target)
+
+  measure by_task = mean(right) by q.task
+  measure average = mean(mean(right) by q.task)
+  measure micro   = mean(right)
+}
+"""
+NAMES = ("booleans", "dates", "sorting")
+
+
+def test_many_tasks_with_instructions_of_their_own_are_one_block(tmp_path: Path) -> None:
+    """As in BIG-bench Hard: exact match by task, and the mean over tasks."""
+    dice = random.Random(3)
+    sizes = {"booleans": 12, "dates": 5, "sorting": 9}
+    rows = {
+        name: [{"input": f"{name} {number}", "target": dice.choice(["True", "False"])} for number in range(sizes[name])]
+        for name in NAMES
+    }
+    (tmp_path / "tasks").mkdir()
+    files = {f"tasks/{name}.jsonl": lines(each) for name, each in rows.items()}
+    files["tasks.csv"] = "name,instruction\n" + "".join(f"{name},Do {name}.\n" for name in NAMES)
+    asked: dict[str, str] = {}
+
+    def says(text: str) -> str:
+        instruction, question, _ = text.split("\n")
+        asked[question.removeprefix("Q: ")] = instruction
+        return ["So the answer is True.", " False\n", "the answer is  false"][len(asked) % 3]
+
+    found = figures_of(tmp_path, TASKS, files, says)
+    assert asked == {row["input"]: f"Do {name}." for name, each in rows.items() for row in each}
+    by_task = {str(row.by[0]): row for row in found.rows["solve.by_task"]}
+    assert {name: row.n for name, row in by_task.items()} == sizes
+    values = {name: row.value or 0.0 for name, row in by_task.items()}
+    assert found["solve.average"].value == pytest.approx(sum(values.values()) / 3)
+    micro = sum(values[name] * sizes[name] for name in NAMES) / sum(sizes.values())
+    assert found["solve.micro"].value == pytest.approx(micro)
+    assert 0 < micro < 1 and micro != pytest.approx(found["solve.average"].value)
