@@ -180,11 +180,14 @@ def main() -> None:
         told = errors(draw, AsymptoticSequence, streams)
         print(f"  {name + ', asymptotic':48}{told.sequence:>10.1%}{told.naive:>12.1%}")
     random = np.random.default_rng(0)
-    for name, population in {
-        "a share of 0.9": (np.arange(ITEMS) < 0.9 * ITEMS) * 1.0,
-        "marks between 0 and 1": random.beta(8, 3, ITEMS),
-    }.items():
-        print(f"  population, {name:36}{left(population, (0, 1), streams // 4):>10.1%}")
+    rare = np.arange(ITEMS) < ITEMS / 10
+    right = (random.random(ITEMS) < np.where(rare, 0.3, 0.8)) * 1.0
+    for name, population, most in (
+        ("a share of 0.9", (np.arange(ITEMS) < 0.9 * ITEMS) * 1.0, 1.0),
+        ("marks between 0 and 1", random.beta(8, 3, ITEMS), 1.0),
+        ("two cells, one of a tenth", right * np.where(rare, 5.0, 5 / 9), 5.0),
+    ):
+        print(f"  population, {name:36}{left(population, (0, most), streams // 4):>10.1%}")
     told_all = [replay(*each) for each in (*simulated(), *graded())]
     for each in told_all:
         print(f"  {each.name:48}{each.decision:>3}{each.cost:>10.1%}{each.wrong:>10.1%}{each.undecided:>10.1%}")

@@ -174,7 +174,7 @@ def test_a_run_that_is_never_settled_is_an_ordinary_one(sums: Path, tripos: Comm
 def test_a_headline_that_no_sequence_follows_is_refused_and_other_measures_are_named(
     sums: Path, tripos: Command
 ) -> None:
-    extra = "measure twice = 2 * accuracy\n"
+    extra = "measure twice = median(right)\n"
     (sums / "s.tripos").write_text(SPEC + extra, "utf-8")
     done = tripos("run", "s.tripos", "--model", MODELS, "--until", "settled", "--limit", "4")
     assert "no interval if the run stops: twice" in " ".join(done.err.split())
@@ -228,6 +228,64 @@ def test_the_spec_asks_for_a_margin_a_gate_or_the_leaderboard(sums: Path, tripos
     run(tripos)
     [pair] = [each for each in settled(tripos)["figures"] if each["kind"] == "comparison"]
     assert (pair["name"], pair["settled"]) == ("accuracy", True)
+
+
+MADE = """\
+benchmark sums "1.0.0" { languages en }
+role candidate compared
+role judge
+arm hint { none, some }
+axis level { low, high }
+dimension taught "Taught" {
+  metric clear "Clear" { scale 0..4, asks "Is it clear?" }
+  metric warm "Warm" { scale 0..4, asks "Is it warm?" }
+}
+scorer marks(reply: text) by judge { prompt "{{ metrics }} {{ reply }}", gives allocated metrics }
+allocate marks {
+  |      | clear | warm |
+  | sums |   3   |  x   |
+}
+dataset item from "items.jsonl" { question text, A text, B text, answer text secret, level level, kind text }
+scenario sums {
+  over item
+  context level
+  arms hint
+  ask reply by candidate {
+    system "Think." when hint == some
+    prompt "({{ level }}) {{ item.question }}\\nA. {{ item.A }}\\nB. {{ item.B }}"
+  }
+  score right = choice_letters(reply.text) == choice_letters("A")
+  score marks(reply.text)
+  measure by_kind = mean(right) by item.kind
+  measure macro = mean(mean(right) by item.kind)
+}
+measure accuracy = mean(right)
+measure taught = mean(marks)
+measure by_dimension = mean(clear) by dimension
+measure gain = accuracy[hint: some] - accuracy[hint: none] by level
+measure half = (1 + accuracy[level: low] - accuracy[level: high]) / 2
+"""
+
+
+def test_a_sum_of_means_closes_at_what_the_report_says(sums: Path, tripos: Command) -> None:
+    rows = [json.loads(line) for line in (sums / "items.jsonl").read_text("utf-8").splitlines()][:23]
+    made = [json.dumps({**row, "kind": "abbccc"[n % 6]}) for n, row in enumerate(rows)]
+    (sums / "items.jsonl").write_text("\n".join(made), "utf-8")
+    (sums / "s.tripos").write_text(MADE, "utf-8")
+    run(tripos, "--until", "settled", "--margin", "0.0001", "--role", "judge=mock/careful")
+    shown = {table["name"]: table["rows"] for table in json.loads(tripos("report", "--json").out)["measures"]}
+    told = settled(tripos)
+    assert told["items"] == told["of"] == 23
+    assert {each["name"] for each in told["figures"]} == {*shown}
+    for each in told["figures"]:
+        if each["kind"] == "measure":
+            own = [
+                row
+                for row in shown[each["name"]]
+                if row["model"] == each["model"] and all(row[name] == value for name, value in each["by"].items())
+            ]
+            assert (own[0]["value"], len(own)) == (pytest.approx(each["value"]), 1)
+            assert (each["low"], each["high"]) == (pytest.approx(each["value"]), pytest.approx(each["value"]))
 
 
 def test_the_plan_tells_what_earlier_runs_show_of_the_saving(sums: Path, tripos: Command) -> None:

@@ -180,7 +180,8 @@ def _stop_rule(choices: Choices, plan: Plan) -> StopRule | None:
     declared = choices.until is None and says_until(plan)
     if choices.until != "settled" and not declared:
         return None
-    for name, there in (("--batch", choices.batch), ("--shard", choices.shard is not None)):
+    apart = "--on" if choices.divide else "--shard"
+    for name, there in (("--batch", choices.batch), (apart, choices.shard is not None)):
         if there:
             hint = f"leave out {name}, or give --until end" if declared else f"leave out {name}"
             said = "the `until settled` of the spec" if declared else "`--until settled`"

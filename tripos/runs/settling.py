@@ -1,106 +1,27 @@
 """Settled figures: what a run that stops early reads of every item, and when nothing is left to find out.
 
-A figure that can settle is a mean of scores that have two ends, in each cell of its dimensions. Its value of an item is
-the mean of the item's scores there. Of each compared model it has a sequence over the items that the run was to have,
+A figure that can settle is a sum of means of scores that have two ends, in each cell of its dimensions. An item's value
+is the mean of its scores there. Of each compared model it has a sequence over the items that the run was to have,
 which closes at the last of them. Two models are compared by the differences of their items, for items like these, and
 the p-values of all comparisons are corrected after Holm.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from tripos.runs.followed import LEVEL, Cell, Followed, FollowedFigure
 from tripos.ui import Failure
-from tripos_compiler.language.figures import DECIDED, ScoredStep, settling_figure
-from tripos_compiler.plan import Expectation, Grade, Measure, Plan, Scenario, Settling
+from tripos_compiler.language.figures import DECIDED, settling_figure
+from tripos_compiler.plan import Expectation, Measure, Plan, Settling
 from tripos_runtime.datasets import Case, CaseSource, Selection, StopRule
 from tripos_runtime.drivers import ItemScore
 
 if TYPE_CHECKING:
     from tripos_warehouse.statistics.design import BettingSequence
-
-LEVEL = 0.05
-"""The probability that a sequence leaves the truth at any time, and that any comparison is settled wrongly."""
-Cell = tuple[str | None, ...]
-
-
-@dataclass(frozen=True)
-class FollowedFigure:
-    """A mean of scores, by cell, and how a case is read for it."""
-
-    scored: ScoredStep
-    by: tuple[str, ...]
-    ends: tuple[float, float]
-
-    def cells(self, case: Case, scenario: Scenario) -> Iterator[Cell]:
-        """Yield the cells in which a case has scores, if nothing fails; `scenario` has the treatments that are run."""
-        own = {step.fingerprint for step in self.scored.steps}
-        found: dict[Cell, None] = {}
-        if any(each.name == scenario.name for each in self.scored.scenarios):
-            for treatment in scenario.treatments:
-                for step in treatment.steps:
-                    if getattr(step, "fingerprint", None) in own:
-                        titles = (
-                            step.metrics or (step.name,) if isinstance(step, Grade) else (getattr(step, "name", ""),)
-                        )
-                        for title in titles:
-                            if self.scored.kind != "metric" or title == self.scored.name:
-                                found[self._cell(case, treatment.arms, title)] = None
-        yield from found
-
-    def values(self, case: Case, scores: Sequence[ItemScore]) -> dict[tuple[str, Cell], list[float]]:
-        """Return the values of a case's scores, by model and cell."""
-        found: dict[tuple[str, Cell], list[float]] = {}
-        if self.scored.within not in (None, case.scenario.name):
-            return found
-        for score in scores:
-            named = score.scorer if self.scored.kind == "scorer" else score.metric
-            if named == self.scored.name:
-                there = found.setdefault((score.model, self._cell(case, score.arms, score.metric)), [])
-                there += [] if score.value is None else [score.value]
-        return found
-
-    def _cell(self, case: Case, arms: Mapping[str, str], metric: str) -> Cell:
-        known = {**case.context, **arms, "scenario": case.scenario.name, "metric": metric}
-        return tuple(known.get(name) for name in self.by)
-
-
-@dataclass
-class Followed:
-    """The sequence of one model's figure in one cell."""
-
-    name: str
-    model: str
-    by: dict[str, str | None]
-    sequence: BettingSequence
-    of: int
-    gate: tuple[int, float] | None = None
-    """Of an expectation: on which side of what value it holds."""
-    margin: float | None = None
-    """Of a measure: how close it is known once it is settled."""
-    wanted: bool = False
-    """True if the run goes on until it is settled."""
-
-    @property
-    def settled(self) -> bool:
-        """True if the figure is known to the margin, or the expectation is decided."""
-        low, high = self.sequence.interval(LEVEL)
-        if self.gate is not None:
-            return not low <= self.gate[1] <= high
-        return self.margin is not None and high - low <= 2 * self.margin + 1e-9
-
-    def told(self) -> dict[str, Any]:
-        """Return it as JSON."""
-        low, high = self.sequence.interval(LEVEL)
-        kind = "measure" if self.gate is None else "expect"
-        where = {"name": self.name, "model": self.model, "by": self.by}
-        count = {"items": self.sequence.n, "of": self.of, "missing": self.sequence.missing}
-        figures = {"value": self.sequence.mean, "low": low, "high": high, "level": LEVEL}
-        return {"kind": kind, **where, **count, **figures, "settled": self.settled}
 
 
 @dataclass
@@ -133,7 +54,7 @@ class RunSettler:
     versus: list[Versus] = field(default_factory=list)
     unfollowed: tuple[str, ...] = ()
     """The measures that no sequence can follow."""
-    _figures: list[tuple[str, FollowedFigure]] = field(default_factory=list)
+    _figures: dict[str, FollowedFigure] = field(default_factory=dict)
     _open: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -146,7 +67,7 @@ class RunSettler:
             if isinstance(found, str):
                 why[name] = found
             else:
-                self._figures.append((name, FollowedFigure(found.scored, found.by, found.ends)))
+                self._figures[name] = FollowedFigure(found, self.plan)
         self.unfollowed = tuple(name for name, _ in measures if name in why)
         headline = next((name for name in self.plan.benchmark.headline if name in why), None)
         if headline is not None and not self.rule.declared:
@@ -167,24 +88,32 @@ class RunSettler:
         """Open the sequences: of every figure, and of the comparisons that the run goes on for."""
         from tripos_warehouse.statistics.design import BettingSequence
 
-        figures = dict(self._figures)
-        for (name, cell), count in self._counts().items():
-            each, figure = wanted[name], figures[name]
+        self._count()
+        for name, figure in self._figures.items():
+            each = wanted[name]
             until = self._until(each)
             gate = (DECIDED[each.operator], each.value) if isinstance(each, Expectation) else None
             margin = until.within if until is not None else None
             asked = until is not None and (gate is not None or margin is not None)
-            by = dict(zip(figure.by, cell, strict=True))
-            for model in self.models:
-                sequence = BettingSequence(figure.ends, count)
-                self.followed[name, model, cell] = Followed(name, model, by, sequence, count, gate, margin, asked)
-            compares = until is not None and margin is None if self.rule.declared else not figure.by
-            if gate is None and compares:
-                span = figure.ends[1] - figure.ends[0]
-                self.versus += [
-                    Versus(name, one, two, cell, by, BettingSequence((-span, span), planned=count), count)
-                    for one, two in combinations(self.models, 2)
-                ]
+            compares = until is not None and margin is None if self.rule.declared else self._compared(name, figure)
+            for cell in figure.cells:
+                count = figure.items[cell]
+                for model in self.models:
+                    sequence = BettingSequence(figure.ends(cell), count)
+                    own = Followed(name, model, figure, cell, sequence, gate, margin, asked)
+                    self.followed[name, model, cell] = own
+                if gate is None and compares:
+                    span = figure.span(cell)
+                    by = dict(zip(figure.figure.by, cell, strict=True))
+                    self.versus += [
+                        Versus(name, one, two, cell, by, BettingSequence((-span, span), planned=count), count)
+                        for one, two in combinations(self.models, 2)
+                    ]
+
+    def _compared(self, name: str, figure: FollowedFigure) -> bool:
+        """Return true if models are compared in a measure where the benchmark does not say in which."""
+        own = figure.figure
+        return not own.by and (own.is_mean or name in self.plan.benchmark.headline)
 
     def _until(self, each: Measure | Expectation) -> Settling | None:
         """Return until when the run goes on for a measure or an expectation; None where it does not."""
@@ -200,16 +129,13 @@ class RunSettler:
             return "one model alone is compared with none: give --margin too, or declare an `expect`"
         return f"leave out --until: {told}" if told else "leave out --until: there is no measure"
 
-    def _counts(self) -> dict[tuple[str, Cell], int]:
-        """Return how many items each cell of each figure has."""
-        counts: dict[tuple[str, Cell], int] = {}
+    def _count(self) -> None:
+        """Count the items of the run, and those of each cell of each figure."""
         for scenario in self._scenarios.values():
             for case in self.source.of(scenario, self.selection):
                 self.of += 1
-                for name, figure in self._figures:
-                    for cell in figure.cells(case, scenario):
-                        counts[name, cell] = counts.get((name, cell), 0) + 1
-        return counts
+                for figure in self._figures.values():
+                    figure.count(case, scenario)
 
     def _questions(self, model: str) -> list[bool]:
         """Return whether each of the questions about a model is answered that the rule asks."""
@@ -243,18 +169,17 @@ class RunSettler:
         """Take the scores of the next item."""
         for model in self._open:
             self.items[model] += 1
-        scenario, means = self._scenarios[case.scenario.name], dict[tuple[str, str, Cell], float]()
-        for name, figure in self._figures:
+        scenario, added = self._scenarios[case.scenario.name], dict[tuple[str, str, Cell], float]()
+        for name, figure in self._figures.items():
             values = figure.values(case, scores)
-            for cell in figure.cells(case, scenario):
+            for cell, places in figure.places(case, scenario).items():
                 for model in self._open:
-                    there = values.get((model, cell))
-                    mean = fmean(there) if there else None
-                    self.followed[name, model, cell].sequence.add(mean)
-                    if mean is not None:
-                        means[name, model, cell] = mean
+                    if (followed := self.followed.get((name, model, cell))) is not None:
+                        own = followed.add(places, values.get((model, cell), {}))
+                        if own is not None:
+                            added[name, model, cell] = own
         for each in self.versus:
-            one, two = (means.get((each.name, model, each.cell)) for model in (each.model, each.other))
+            one, two = (added.get((each.name, model, each.cell)) for model in (each.model, each.other))
             if one is not None and two is not None:
                 each.sequence.add(one - two)
         questions = {model: self._questions(model) for model in self._open}

@@ -20,6 +20,7 @@ from .scored_steps import (
 from .settled import (
     DECIDED as DECIDED,
     SettlingFigure as SettlingFigure,
+    SettlingMean as SettlingMean,
     says_until as says_until,
     settling_figure as settling_figure,
 )
