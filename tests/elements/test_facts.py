@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.runtime.small_runs import SmallRun, run_small
+from tripos_runtime.drivers.bindings import result_bindings
 from tripos_runtime.models.base import Request
 
 MOST = 6
@@ -82,3 +83,12 @@ def test_calls_lie_between_the_bounds_of_the_plan(tmp_path: Path) -> None:
     assert counts["judge"] == (0, 20 * MOST)
     assert found.asked["judge"] == sum(len(facts_of(name)) for name in names if len(facts_of(name)) <= MOST)
     assert run(tmp_path, names, before=found).asked == {"a": 0, "extractor": 0, "judge": 0}
+
+
+def test_a_run_lists_the_verdicts_on_elements_as_its_own(tmp_path: Path) -> None:
+    found = run(tmp_path, [f"person {number}" for number in range(5)])
+    bindings = result_bindings(found.plan, found.engine.binding, found.plan.scenarios)
+    listed = {(each.fingerprint, each.binding) for each in bindings}
+    judged = {(row["fingerprint"], row["binding"]) for row in found.table("judgements")}
+    assert len(judged) == 1
+    assert judged <= listed

@@ -252,7 +252,8 @@ class Unit:
                 if not step.loops:
                     self.calls.append(StepCall("judgements", names[-1], role, evaluator, step, number=number))
                 for place in places:
-                    name = judgement_id(step.judgement, about, by, number, element_name(place))
+                    # A unit of no item has no element: its name is the binding of the verdicts on all of them.
+                    name = judgement_id(step.judgement, about, by, number, element_name(place) or None)
                     call = StepCall("judgements", name, role, evaluator, step, number=number, element=place)
                     self.calls.append(call)
 

@@ -86,7 +86,8 @@ def _under(
         if isinstance(finished, CALLING):
             samples[finished.name] = _samples(finished, samples)
         kept.append(finished)
-    yield from kept
+    built_on = {name for step in kept for name in step.needs}
+    yield from (step for step in kept if not isinstance(step, Verdict) or step.name in built_on)
 
 
 def _yields(step: Step) -> set[str]:
@@ -139,7 +140,7 @@ def _with_needs(
         case Retrieve() | Verdict():
             return step.model_copy(update={"needs": needs})
     # What is known whatever is answered, such as what would be right, or a score that an arm decides, is kept with it.
-    asked = [other for other in kept if other.name in uses and not isinstance(other, Retrieve)]
+    asked = [other for other in kept if other.name in uses and _is_replied(other, kept)]
     every = isinstance(step, Column | Score) and not asked
     called = [other for other in kept if (every or other.name in uses) and isinstance(other, Ask | Converse)]
     compared = [other for other in called if any(steps.kind(role) == "compared" for role in roles_called(other))]
@@ -150,6 +151,13 @@ def _with_needs(
         of = next((other for other in reversed(called) if isinstance(other, Ask) and other.continues == of.name), of)
     built_on = tuple(sorted({*uses, *of.needs, of.name})) if every else needs
     return step.model_copy(update={"needs": built_on, "of": of.name})
+
+
+def _is_replied(step: Step, kept: Sequence[Step]) -> bool:
+    """Return true if a step yields a reply, or a verdict on one; a verdict on the row alone is none."""
+    if isinstance(step, Verdict):
+        return any(isinstance(other, Ask | Converse) for other in kept if other.name in step.needs)
+    return not isinstance(step, Retrieve)
 
 
 def _fold(step: Step, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]) -> Step | None:

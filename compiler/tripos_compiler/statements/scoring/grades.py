@@ -2,84 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.language import names_in, subexpressions
-from tripos_compiler.language.library import FUNCTIONS, type_notation
-from tripos_compiler.plan import AtElement, Call, Column, Expr, Grade, Loop, Ref, Retrieve, Score, Scorer, Type, Verdict
-from tripos_compiler.resolve import NamedColumn, Program, Typed, joint_lacks, scorer_name
+from tripos_compiler.language import names_in
+from tripos_compiler.language.library import type_notation
+from tripos_compiler.plan import Column, Expr, Grade, Retrieve, Score, Scorer, Type, Verdict
+from tripos_compiler.resolve import NamedColumn, Program, Typed, scorer_name
 from tripos_compiler.source import CallExpr, Name, Span, Syntax
-from tripos_compiler.statements.steps import NOT_JUDGED, Steps, warn_undefined
-from tripos_compiler.typing import is_score, named_choice, scorer_arguments
-
-
-@dataclass
-class Judging:
-    """Makes the judges that an expression calls verdicts: steps of their own, each once."""
-
-    steps: Steps
-    when: Typed | None = None
-    loops: tuple[Loop, ...] = ()
-    """The lists for each element of which a judge is asked, from the outermost to the innermost."""
-
-    def each(self, loop: Loop) -> Judging:
-        """Return the same for what is asked for each element of a list."""
-        return replace(self, loops=(*self.loops, loop))
-
-    def __call__(self, call: CallExpr, scorer: Scorer, given: dict[str, Typed]) -> Typed | None:
-        if scorer.gives is None:
-            help_ = f"write `score {scorer.name}(…)`"
-            message = f"`{scorer.name}` gives several metrics, which is no value"
-            self.steps.program.diagnostics.error("E0301", message, call.span, help=help_)
-            return None
-        if scorer.then is not None:
-            message = f"`{scorer.name}` is a cascade, which grades a reply and is no value in an expression"
-            help_ = f"write `score {scorer.name} = {scorer.name}(…)`"
-            self.steps.program.diagnostics.error("E0301", message, call.span, help=help_)
-            return None
-        if not self._is_bounded(call):
-            return None
-        when = self.when.expr if self.when is not None else None
-        args = {key: typed.expr for key, typed in given.items()}
-        known = [step for step in self.steps.lowered if isinstance(step, Verdict) and step.scorer == scorer.name]
-        same = (step for step in known if (step.args, step.when, step.loops) == (args, when, self.loops))
-        found = next(same, None)
-        if found is None:
-            found = Verdict(
-                name=f"{scorer.name}({len(known) + 1})",
-                scorer=scorer.name,
-                args=args,
-                loops=self.loops,
-                when=when,
-                judgement="",
-                fingerprint="",
-            )
-            self.steps.lowered.append(found)
-            self.steps.program.index.judged[(self.steps.scenario, found.name)] = call.span
-        verdict: Expr = Ref(path=(found.name,))
-        if self.loops:
-            verdict = AtElement(of=Ref(path=(found.name,)), loops=tuple(loop.alias for loop in self.loops))
-        return Typed(verdict, named_choice(scorer.gives), joint_lacks(given.values()))
-
-    def _is_bounded(self, call: CallExpr) -> bool:
-        """Return true if it is known before a run how often a judge is asked at most; reports where it is not."""
-        known = self.steps.known
-        for loop in self.loops:
-            looked_at = [part for part in subexpressions(loop.of) if part.op in ("data", "tree") or _is_plugged(part)]
-            if names_in(loop.of) <= known and not looked_at:
-                known |= {loop.alias}
-            elif loop.most is None:
-                what = "a list that only a run knows has no bound, and a judge is asked about each of its elements"
-                help_ = f"say how many it may have: `each {loop.alias} in … at most 20`"
-                self.steps.program.diagnostics.error("E0804", what, call.span, help=help_)
-                return False
-        return True
-
-
-def _is_plugged(part: Expr) -> bool:
-    return isinstance(part, Call) and part.function not in FUNCTIONS
+from tripos_compiler.statements.analysis import roles_called, with_dependencies
+from tripos_compiler.statements.steps import NOT_JUDGED, Judging, Steps, warn_undefined
+from tripos_compiler.typing import is_score, scorer_arguments
 
 
 def lower_score(steps: Steps, statement: Statement) -> bool:
@@ -168,7 +100,7 @@ def free(steps: Steps, name: Name, statement: Statement) -> bool:
 
 def answers(steps: Steps, span: Span, *exprs: Expr | None) -> bool:
     """Return true if what is scored depends on a reply of the compared role; reports where it does not."""
-    if steps.compared(*exprs):
+    if steps.compared(*exprs) or _of_row(steps, *exprs):
         return True
     if all(role.kind != "compared" for role in steps.program.roles.values()):
         return False  # reported already
@@ -176,6 +108,14 @@ def answers(steps: Steps, span: Span, *exprs: Expr | None) -> bool:
     message = "this score depends on no reply of the compared role"
     steps.program.diagnostics.error("E0301", message, span, help=help_)
     return False
+
+
+def _of_row(steps: Steps, *exprs: Expr | None) -> bool:
+    """Return true if judges say it of the row alone, of which a reply is scored too."""
+    found = with_dependencies(steps.lowered, steps.uses(*exprs))
+    used = [step for step in steps.lowered if step.name in found]
+    asked = any(steps.kind(role) == "compared" for step in steps.lowered for role in roles_called(step))
+    return asked and bool(used) and all(isinstance(step, Verdict) for step in used)
 
 
 def check_baselines(steps: Steps) -> bool:
@@ -221,6 +161,9 @@ def lower_grade(steps: Steps, statement: Statement, name: Name | None) -> bool:
     metrics = _metrics(steps, scorer, statement, name)
     condition = when.expr if isinstance(when, Typed) else None
     exprs = {key: typed.expr for key, typed in args.items()}
+    of_row = any(names_in(expr) for expr in exprs.values()) and not steps.uses(condition, *exprs.values())
+    if name is not None and scorer.gives is not None and scorer.then is None and of_row:
+        return _scored_value(steps, statement, name, call)  # a judge says it of the row alone
     if metrics is None or not answers(steps, call.span, condition, *exprs.values()):
         return False
     for argument in args.values():
@@ -324,7 +267,8 @@ def answers_or_data(steps: Steps, expr: Expr) -> bool:
     right)."""
     case = {name for name, binding in steps.scope.items() if binding.path[0] in {steps.alias, name}}
     steps_names = {step.name for step in steps.lowered}
-    return steps.compared(expr) or _of_retrieved(steps, expr) or bool(names_in(expr) & (case - steps_names))
+    of_case = bool(names_in(expr) & (case - steps_names)) or _of_row(steps, expr)
+    return steps.compared(expr) or _of_retrieved(steps, expr) or of_case
 
 
 def _kept(steps: Steps, type_: Type, syntax: Syntax) -> bool:

@@ -9,6 +9,7 @@ from .retrieval import (
 )
 from .steps import (
     NOT_JUDGED as NOT_JUDGED,
+    Judging as Judging,
     Steps as Steps,
     warn_undefined as warn_undefined,
 )

@@ -5,17 +5,18 @@ What is lowered here holds for every arm; `treatments` says what remains of it u
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.language import names_in
-from tripos_compiler.plan import Ask, Converse, Expr, Step, Type, Verdict
-from tripos_compiler.resolve import Binding, Program, Typed
-from tripos_compiler.source import Name, Span
+from tripos_compiler.language import names_in, subexpressions
+from tripos_compiler.language.library import FUNCTIONS
+from tripos_compiler.plan import Ask, AtElement, Call, Converse, Expr, Loop, Ref, Scorer, Step, Type, Verdict
+from tripos_compiler.resolve import Binding, Program, Typed, joint_lacks
+from tripos_compiler.source import CallExpr, Name, Span
 from tripos_compiler.statements.analysis import roles_called, with_dependencies
 from tripos_compiler.statements.prompts import Question
-from tripos_compiler.typing import Elaborator, Judge
+from tripos_compiler.typing import Elaborator, Judge, named_choice
 
 NOT_JUDGED = "what the judge is given may have no value, and it is not asked then"
 NOT_ASKED = "what is asked may have no value, and nothing is asked then"
@@ -80,7 +81,7 @@ class Steps:
         if condition is None:
             return None
         self.program.index.scopes.append((condition.span, dict(self.scope)))
-        typed = self.elaborator().condition(condition)
+        typed = self.elaborator(Judging(self)).condition(condition)
         if typed is None:
             return False
         warn_undefined(self, typed, "this condition may have no value, and what it decides on is undefined then")
@@ -134,6 +135,73 @@ class Steps:
         """Return true if expressions depend on what a model says, whichever it is."""
         found = with_dependencies(self.lowered, self.uses(*exprs))
         return any(step.name in found for step in self.lowered if isinstance(step, Ask | Converse | Verdict))
+
+
+@dataclass
+class Judging:
+    """Makes the judges that an expression calls verdicts: steps of their own, each once."""
+
+    steps: Steps
+    when: Typed | None = None
+    loops: tuple[Loop, ...] = ()
+    """The lists for each element of which a judge is asked, from the outermost to the innermost."""
+
+    def each(self, loop: Loop) -> Judging:
+        """Return the same for what is asked for each element of a list."""
+        return replace(self, loops=(*self.loops, loop))
+
+    def __call__(self, call: CallExpr, scorer: Scorer, given: dict[str, Typed]) -> Typed | None:
+        if scorer.gives is None:
+            help_ = f"write `score {scorer.name}(…)`"
+            message = f"`{scorer.name}` gives several metrics, which is no value"
+            self.steps.program.diagnostics.error("E0301", message, call.span, help=help_)
+            return None
+        if scorer.then is not None:
+            message = f"`{scorer.name}` is a cascade, which grades a reply and is no value in an expression"
+            help_ = f"write `score {scorer.name} = {scorer.name}(…)`"
+            self.steps.program.diagnostics.error("E0301", message, call.span, help=help_)
+            return None
+        if not self._is_bounded(call):
+            return None
+        when = self.when.expr if self.when is not None else None
+        args = {key: typed.expr for key, typed in given.items()}
+        known = [step for step in self.steps.lowered if isinstance(step, Verdict) and step.scorer == scorer.name]
+        same = (step for step in known if (step.args, step.when, step.loops) == (args, when, self.loops))
+        found = next(same, None)
+        if found is None:
+            found = Verdict(
+                name=f"{scorer.name}({len(known) + 1})",
+                scorer=scorer.name,
+                args=args,
+                loops=self.loops,
+                when=when,
+                judgement="",
+                fingerprint="",
+            )
+            self.steps.lowered.append(found)
+            self.steps.program.index.judged[(self.steps.scenario, found.name)] = call.span
+        verdict: Expr = Ref(path=(found.name,))
+        if self.loops:
+            verdict = AtElement(of=Ref(path=(found.name,)), loops=tuple(loop.alias for loop in self.loops))
+        return Typed(verdict, named_choice(scorer.gives), joint_lacks(given.values()))
+
+    def _is_bounded(self, call: CallExpr) -> bool:
+        """Return true if it is known before a run how often a judge is asked at most; reports where it is not."""
+        known = self.steps.known
+        for loop in self.loops:
+            looked_at = [part for part in subexpressions(loop.of) if part.op in ("data", "tree") or _is_plugged(part)]
+            if names_in(loop.of) <= known and not looked_at:
+                known |= {loop.alias}
+            elif loop.most is None:
+                what = "a list that only a run knows has no bound, and a judge is asked about each of its elements"
+                help_ = f"say how many it may have: `each {loop.alias} in … at most 20`"
+                self.steps.program.diagnostics.error("E0804", what, call.span, help=help_)
+                return False
+        return True
+
+
+def _is_plugged(part: Expr) -> bool:
+    return isinstance(part, Call) and part.function not in FUNCTIONS
 
 
 def warn_unasked(steps: Steps, question: Question, when: Typed | None) -> None:
