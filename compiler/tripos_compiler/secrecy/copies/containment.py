@@ -106,12 +106,28 @@ def _json(text: str) -> Any:
 @dataclass(frozen=True, slots=True)
 class Said:
     """A value, what it says, and the same of its parts, with the ways to them; of a part that is a text also the text
-    without case. `sought` is what stands, without case, in every text that has the value."""
+    without case. `sought` is what stands, without case, in every text that has the value; "" for a number."""
 
     value: Any
     plain: str
     parts: tuple[tuple[str, Any, str, str | None], ...]
     sought: str
+    plains: frozenset[str]
+    """What it and its parts say."""
+    folded: str
+    """All its texts without case."""
+    long: bool
+    """True where a text is too long to be looked through."""
+    numbers: frozenset[str]
+    """The numbers in its texts."""
+
+    def may_have(self, held: Said) -> bool:
+        """Return false where a value certainly stands nowhere in this one."""
+        if held.plain in self.plains:
+            return held.plain != ""
+        if held.sought:
+            return held.sought in self.folded or self.long
+        return held.plain in self.numbers
 
 
 def look_at(value: Any) -> Said:
@@ -121,7 +137,17 @@ def look_at(value: Any) -> Said:
         (way, part, comparable_text(part), part.casefold() if isinstance(part, str) else None)
         for way, part in parts_in(value)
     )
-    return Said(value, plain, parts, "" if GROUPED.fullmatch(plain) else _written(value, plain).casefold())
+    texts = [part for _, part, _, folded in parts if folded is not None]
+    return Said(
+        value,
+        plain,
+        parts,
+        "" if GROUPED.fullmatch(plain) else _written(value, plain).casefold(),
+        frozenset((plain, *(said_there for _, _, said_there, _ in parts))),
+        "\n".join(folded for _, _, _, folded in parts if folded is not None),
+        any(len(text) > 2 * LONGEST for text in texts),
+        frozenset(comparable_text(each) for text in texts for each in NUMBER.findall(_looked_through(text))),
+    )
 
 
 def occurrences(holder: Said, held: Said) -> set[Place]:
@@ -132,9 +158,9 @@ def occurrences(holder: Said, held: Said) -> set[Place]:
     >>> stands("Answer: 42", 42), stands({"key": "b", "n": 1}, "B"), stands("Either 42 or 43 it is", 4)
     ([('', 'after answer:'), ('', 'end'), ('', 'number')], [('.key', 'all')], [])
     """
-    wanted = held.plain
-    if not wanted:
+    if not holder.may_have(held):
         return set()
+    wanted = held.plain
     if holder.plain == wanted:
         return {("", "all")}
     found: set[Place] = set()
@@ -152,9 +178,12 @@ def _written(held: Any, wanted: str) -> str:
     return held.strip().rstrip(".") if isinstance(held, str) else wanted
 
 
+def _looked_through(text: str) -> str:
+    return text if len(text) <= 2 * LONGEST else f"{text[:LONGEST]} {text[-LONGEST:]}"
+
+
 def _within(text: str, held: Any, wanted: str) -> Iterator[str]:
-    if len(text) > 2 * LONGEST:
-        text = f"{text[:LONGEST]} {text[-LONGEST:]}"
+    text = _looked_through(text)
     for start, end in _spans(text, held, wanted):
         if not OTHER.sub("", text[end:]):
             yield "end"

@@ -85,7 +85,8 @@ def _place(
     """Return the place at which one column has the values of another in nearly all pairs of rows, in how many, and how
     many digits of surprise that is. `side` of the pairs, 0 or 1, is the row of the column that is held."""
     few, speaking = together.few(held, side)
-    if _most(few, together.few(holder, 1 - side)[0], looked, 0.75 * speaking) is None:
+    holders, least = together.few(holder, 1 - side)[0], 0.75 * speaking
+    if not _may_have(holders, few, least) or _most(few, holders, looked, least) is None:
         return None
     pairs = [(pair[side], pair[1 - side]) for pair in together.pairs if held.plain(pair[side])]
     ones, twos = [held.said(one) for one, _ in pairs], [holder.said(two) for _, two in pairs]
@@ -103,6 +104,18 @@ def _place(
     chances = [held.chance(one) for one, _ in pairs]
     mean = max(sum(chances) / len(chances) * (1 if place[1] == "all" or len(turned) >= 10 else 3), by_chance)
     return place, count, _surprise(count, len(pairs), mean)
+
+
+def _may_have(holders: Sequence[Said], few: Sequence[Said], least: float) -> bool:
+    """Return false where fewer than `least` of the holders have the value beside them: nearly all pairs of columns have
+    nothing in common, so this is asked first."""
+    left = len(few)
+    for holder, held in zip(holders, few, strict=True):
+        if not holder.may_have(held):
+            left -= 1
+            if left < least or not left:
+                return False
+    return True
 
 
 def _most(
