@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -34,6 +34,7 @@ from tripos_runtime.scheduling import Caller, Halted, Sleep, Stopped
 FLUSH_S = 2.0
 WAIT_S = 0.5
 """Between looks at what another process works on."""
+NO_ROWS: Mapping[str, Sequence[Mapping[str, Any]]] = MappingProxyType({})
 
 
 @dataclass
@@ -238,13 +239,20 @@ class Engine:
         await asyncio.sleep(0)  # let the others in where nothing had to be awaited
 
     def _add_case(self, task: Task) -> None:
+        # Whoever completed a case has kept its item.
+        item = {"items": [item_row(self.plan, task.case)]} if task.todo else {}
         if self.prefix is None:
-            self._list(task.case, None)
-        if task.todo:  # otherwise whoever completed the case has kept its item
-            self.ledger.keep({"items": [item_row(self.plan, task.case)]})
+            self._list(task.case, None, item)
+        elif item:
+            self.ledger.keep(item)
 
-    def _list(self, case: Case, models: Collection[str] | None) -> None:
-        """Say that a case is one of the run's, for some of its models or for all."""
+    def _list(
+        self,
+        case: Case,
+        models: Collection[str] | None,
+        besides: Mapping[str, Sequence[Mapping[str, Any]]] = NO_ROWS,
+    ) -> None:
+        """Say that a case is one of the run's, for some of its models or for all, and keep further rows with that."""
         membership = {
             "run_id": self.run_id,
             "scenario": case.scenario.name,
@@ -252,7 +260,7 @@ class Engine:
             "subsets": self._marks.of(case),
             "models": None if models is None else sorted(models),
         }
-        self.ledger.keep({"run_items": [membership]})
+        self.ledger.keep({"run_items": [membership], **besides})
         self._items += 1
 
     async def _flush_often(self) -> None:
