@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import aiohttp
 import orjson
 
 from tripos_compiler.plan import Settings
@@ -15,6 +14,9 @@ from tripos_runtime.models.base import ModelError, Price, Reply, Request, refuse
 from tripos_runtime.models.catalog import CallPlace, answer_error, batch_price, model_error
 from tripos_runtime.models.over_http import DirectModel, HttpAnswer, ModelConnection, headers_of, parsed
 from tripos_runtime.models.over_litellm import TranslatedModel
+
+if TYPE_CHECKING:
+    import aiohttp
 
 NO_BATCHES = "R0121"
 """The error of a model whose provider takes no batches."""
@@ -99,7 +101,7 @@ class BatchServer:
         place = self.place
         try:
             answer = await self._connection.send(method, url, body)
-        except (aiohttp.ClientError, OSError) as error:  # a timeout is an `OSError`
+        except OSError as error:  # a timeout is one too
             raise model_error(error, place.name, place.address, place.key_variables) from error
         headers = headers_of(answer.headers)
         if answer.status in NONE_THERE:
@@ -126,7 +128,7 @@ class BatchServer:
             async for line in self._connection.lines(url, self.lost(batch_id)):
                 if line.strip():
                     yield _object_in(line)
-        except (aiohttp.ClientError, OSError) as error:
+        except OSError as error:
             raise model_error(error, place.name, place.address, place.key_variables) from error
 
     def lost(self, batch_id: str) -> ModelError:

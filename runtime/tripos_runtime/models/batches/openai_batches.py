@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-import aiohttp
 import orjson
 
 from tripos_runtime.models.base import ModelError
@@ -50,6 +49,8 @@ class OpenaiBatches:
 
     async def submit(self, marker: str, lines: Sequence[BatchLine]) -> str:
         """Upload a file of the lines, and make a batch of it whose metadata have the marker."""
+        import aiohttp
+
         form = aiohttp.FormData()
         form.add_field("purpose", "batch")
         text = b"".join(_line(each) for each in lines)

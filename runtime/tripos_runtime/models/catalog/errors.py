@@ -53,10 +53,8 @@ CONTEXT = re.compile(
 FILTERED = re.compile(r"content_filter|content[ _]management[ _]policy|content[ _]policy|moderation|flagged", re.I)
 NO_CREDIT = re.compile(r"insufficient[ _](quota|balance|credit)|credit balance is too low", re.I)
 NO_CONNECTION = re.compile(r"connect(ion|or)?\b|disconnected|name resolution|name or service not known", re.I)
-BROKEN_OFF = {"ClientError"}
-"""aiohttp's word for a connection that was never made, broke off, or brought what is no HTTP."""
-NOT_CONNECTED = "ConnectionTimeoutError"
-"""aiohttp's word for a connection that is not there in time; it is a timeout as well."""
+BROKEN_OFF = {"HttpError"}
+"""Our word for a connection that was never made, broke off, or brought what is no HTTP."""
 PASSING = frozenset({409, 425})
 """Conflict and Too Early: a server says that it was busy with something else."""
 WAIT = re.compile(r'"retryDelay":\s*"([\d.]+)s"|try again in ([\d.]+)\s?s\b', re.I)
@@ -105,7 +103,7 @@ def scrub(text: str, environ: Mapping[str, str] | None = None, secrets: Collecti
 def model_error(
     error: Exception, name: str, address: str, key_variables: str, secrets: Collection[str] = ()
 ) -> ModelError:
-    """Return the `ModelError` for an exception out of litellm or aiohttp; `address` is where the call went,
+    """Return the `ModelError` for an exception out of litellm or of a connection; `address` is where the call went,
     `key_variables` the environment variables that may hold the key.
 
     >>> model_error(TimeoutError("too slow"), "openai/gpt-4o", "https://api.openai.com", "OPENAI_API_KEY").code
@@ -155,7 +153,7 @@ def _decided(told: _Failure, place: CallPlace) -> ModelError:
             "the sample is kept as refused",
             status="refused",
         )
-    if (kinds & {"Timeout", "TimeoutError"} and NOT_CONNECTED not in kinds) or status in {408, 504}:
+    if kinds & {"Timeout", "TimeoutError"} or status in {408, 504}:
         return ModelError("R0109", f"`{name}` did not answer in time", "lower `--max-connections`", retryable=True)
     if status in {401, 403}:
         hint = (

@@ -11,18 +11,19 @@ import ssl
 import urllib.request
 import weakref
 from collections.abc import AsyncIterator, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import aiohttp
 import orjson
-from multidict import CIMultiDict, CIMultiDictProxy
-from yarl import URL
 
 from tripos_runtime.models.base import ModelError
 from tripos_runtime.models.catalog import LOOPBACK
-from tripos_runtime.models.over_http.http1 import NAMES_KEPT_S, ConnectionPool, ServerOrigin, head_of
+from tripos_runtime.models.over_http.http1 import NAMES_KEPT_S, ConnectionPool, HttpError, ServerOrigin, head_of
 from tripos_runtime.models.over_http.reply_memory import LARGEST_BYTES, REPLY_SHARE, SMALL_BYTES
+
+if TYPE_CHECKING:  # it is a tenth of a start, and few runs need it
+    import aiohttp
 
 LARGE_BYTES = 1 << 20
 """A body of more than this is handed over piece by piece: sending it at once would hold up everything else."""
@@ -30,6 +31,7 @@ SHORTEST_KEY = 6
 """Anything shorter that stands for a key, such as `none`, is no secret."""
 CONNECT_S = 30.0
 """Longest time until there is a connection: names, proxies and TLS are in it."""
+TYPED = "content-type"
 UNASKED = ("Accept-Encoding",)
 """A reply is a few kilobytes: packing and unpacking it costs more than sending it."""
 
@@ -45,8 +47,9 @@ class HttpAnswer:
 
 @dataclass
 class _Pool:
-    session: aiohttp.ClientSession
-    connections: ConnectionPool
+    connections: ConnectionPool = field(default_factory=ConnectionPool)
+    session: aiohttp.ClientSession | None = None
+    """Not made before something needs it."""
     users: int = 0
 
 
@@ -65,21 +68,19 @@ class ModelConnection:
         self._secrets = tuple(
             dict.fromkeys(form for each in secrets if len(each) >= SHORTEST_KEY for form in _forms(each))
         )
-        self._target = URL(url, encoded=True)
-        self._headers = CIMultiDict(headers)
+        self._headers = dict(headers)
         self._timeout_s = timeout_s
-        self._timeout = aiohttp.ClientTimeout(total=None, connect=min(CONNECT_S, timeout_s))
         parts = urlsplit(url)
         self._proxy = _proxy(parts.scheme, parts.hostname or "")
         self._secure = parts.scheme == "https"
-        self._head = None if self._proxy or self._target.raw_user else self._request_head(headers)
+        self._head = None if self._proxy else head_of(url, headers)
         self._origin: ServerOrigin | None = None
         self._pool: _Pool | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def post(self, body: bytes) -> HttpAnswer:
-        """Return what the server answers. Raises what aiohttp raises, `TimeoutError` included, and `ModelError` R0111
-        for an answer of more than `LARGEST_BYTES`."""
+        """Return what the server answers. Raises `HttpError`, `TimeoutError`, and `ModelError` R0111 for an answer of
+        more than `LARGEST_BYTES`."""
         share = REPLY_SHARE.get()
         post = self._post if self._head is None or len(body) > LARGE_BYTES else self._post_directly
         async with asyncio.timeout(self._timeout_s) as deadline:
@@ -96,8 +97,7 @@ class ModelConnection:
         assert self._head is not None
         origin = self._origin
         if origin is None:
-            trusted = _trusted() if self._secure else None
-            origin = self._origin = ServerOrigin(self._target.raw_host or "", self._target.port or 0, trusted)
+            origin = self._origin = ServerOrigin.of(self.url, _trusted() if self._secure else None)
         pool = self._open_pool().connections
         connection = await pool.taken(origin, min(CONNECT_S, self._timeout_s))
         try:
@@ -115,34 +115,15 @@ class ModelConnection:
         return HttpAnswer(connection.status, connection.headers, self._without_key(data))
 
     async def _post(self, body: bytes) -> HttpAnswer:
-        async with self._session().post(
-            self._target,
-            data=body if len(body) <= LARGE_BYTES else io.BytesIO(body),
-            headers=self._headers,
-            timeout=self._timeout,
-            proxy=self._proxy,
-            ssl=_trusted() if self._secure else True,
-            allow_redirects=False,
-        ) as response:
+        async with self._open("POST", self.url, body if len(body) <= LARGE_BYTES else io.BytesIO(body)) as response:
             return HttpAnswer(response.status, response.headers, self._without_key(await _body(response, self.url)))
-
-    def _request_head(self, headers: Mapping[str, str]) -> bytes | None:
-        return head_of(self._target.raw_path_qs, self._target.host_port_subcomponent or "", headers)
 
     async def status(self, url: str, timeout_s: float) -> int | None:
         """Return the status of a page of the same server; none where nothing comes back in time."""
-        parts = urlsplit(url)
         try:
-            async with self._session().get(
-                URL(url, encoded=True),
-                headers=self._headers,
-                timeout=aiohttp.ClientTimeout(total=timeout_s),
-                proxy=_proxy(parts.scheme, parts.hostname or ""),
-                ssl=_trusted() if self._secure else True,
-                allow_redirects=False,
-            ) as response:
+            async with asyncio.timeout(timeout_s), self._open("GET", url, b"") as response:
                 return response.status
-        except (aiohttp.ClientError, OSError):
+        except OSError:
             return None
 
     async def send(self, method: str, url: str, body: bytes | aiohttp.FormData | None = None) -> HttpAnswer:
@@ -170,22 +151,31 @@ class ModelConnection:
             if begun.strip():
                 yield self._without_key(begun)
 
-    def _open(
-        self, method: str, url: str, body: bytes | aiohttp.FormData | None = None
-    ) -> contextlib.AbstractAsyncContextManager[aiohttp.ClientResponse]:
-        headers = CIMultiDict(self._headers)
-        if not isinstance(body, bytes):
-            headers.popall("Content-Type", None)
-        return self._session().request(
-            method,
-            URL(url, encoded=True),
-            data=body,
-            headers=headers,
-            timeout=self._timeout,
-            proxy=self._proxy,
-            ssl=_trusted() if self._secure else True,
-            allow_redirects=False,
-        )
+    @contextlib.asynccontextmanager
+    async def _open(
+        self, method: str, url: str, body: bytes | io.BytesIO | aiohttp.FormData | None = None
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Hold the response to a request of any method. A form, and a request without a body, has headers of its
+        own."""
+        import aiohttp
+        from yarl import URL
+
+        own = not isinstance(body, bytes | io.BytesIO)
+        parts = urlsplit(url)
+        try:
+            async with self._session().request(
+                method,
+                URL(url, encoded=True),
+                data=body or None,
+                headers={name: each for name, each in self._headers.items() if not own or name.lower() != TYPED},
+                timeout=aiohttp.ClientTimeout(total=None, connect=min(CONNECT_S, self._timeout_s)),
+                proxy=_proxy(parts.scheme, parts.hostname or ""),
+                ssl=_trusted() if self._secure else True,
+                allow_redirects=False,
+            ) as response:
+                yield response
+        except aiohttp.ClientError as error:
+            raise HttpError(str(error) or type(error).__name__) from error
 
     def _without_key(self, body: bytes) -> bytes:
         """Return what a server sent, without the key that it was sent: some echo it."""
@@ -204,26 +194,33 @@ class ModelConnection:
             if loop is not None and _pools.get(loop) is pool:
                 del _pools[loop]
             pool.connections.close()
-            await pool.session.close()
+            if pool.session is not None:
+                await pool.session.close()
 
     def _session(self) -> aiohttp.ClientSession:
-        return self._open_pool().session
+        pool = self._open_pool()
+        if pool.session is None:
+            pool.session = _new_session()
+        return pool.session
 
     def _open_pool(self) -> _Pool:
         loop = asyncio.get_running_loop()
         if self._pool is None or self._loop is not loop:
             pool = _pools.get(loop)
             if pool is None:
-                pool = _pools[loop] = _Pool(_new_session(), ConnectionPool())
+                pool = _pools[loop] = _Pool()
             pool.users += 1
             if self._pool is not None:
-                self._pool.session.detach()  # its loop is over, and its connections with it
+                if self._pool.session is not None:
+                    self._pool.session.detach()  # its loop is over, and its connections with it
                 self._pool.connections.close()
             self._pool, self._loop = pool, loop
         return self._pool
 
 
 def _new_session() -> aiohttp.ClientSession:
+    import aiohttp
+
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=NAMES_KEPT_S),
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -293,6 +290,6 @@ def _trusted() -> ssl.SSLContext:
     return context
 
 
-def headers_of(headers: CIMultiDictProxy[str] | Mapping[str, str]) -> dict[str, str]:
+def headers_of(headers: Mapping[str, str]) -> dict[str, str]:
     """Return the headers by their names in small letters."""
     return {str(name).lower(): str(value) for name, value in headers.items()}

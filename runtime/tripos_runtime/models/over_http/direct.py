@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-import aiohttp
 import orjson
 
 from tripos_compiler.plan import Settings
@@ -92,7 +91,7 @@ class DirectModel:
         """Return the JSON object that the server answers a body with. Raises `ModelError`."""
         try:
             answer = await self._line.post(body)
-        except (aiohttp.ClientError, OSError) as error:
+        except OSError as error:
             raise model_error(error, self.name, self.place.address, self.place.key_variables) from error
         return self._completed(answer)
 

@@ -13,13 +13,14 @@ import ssl
 import zlib
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
+from urllib.parse import urlsplit
 
 import aiohappyeyeballs
-import aiohttp
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from tripos_runtime.models.over_http.reply_memory import SMALL_BYTES
 
+PORTS = {"http": 80, "https": 443}
 NAMES_KEPT_S = 300
 IDLE_S = 15.0
 """A connection that was idle for longer is not used again: the server may be about to close it."""
@@ -27,8 +28,13 @@ SECOND_ADDRESS_S = 0.25
 """The delay before the next address of a name is tried as well (RFC 8305, section 5)."""
 MOST_HEAD_BYTES = 65_536
 """The most bytes of a response before its body."""
+CLOSED = "the server closed the connection"
 PART_BYTES = 1 << 18
 """The most bytes that are unpacked at a time."""
+
+
+class HttpError(ConnectionError):
+    """There is no response: the connection was never made or broke off, or it brought what is no HTTP."""
 
 
 class ServerOrigin(NamedTuple):
@@ -37,6 +43,12 @@ class ServerOrigin(NamedTuple):
     host: str
     port: int
     trusted: ssl.SSLContext | None
+
+    @classmethod
+    def of(cls, url: str, trusted: ssl.SSLContext | None) -> ServerOrigin:
+        """Return the server of an address."""
+        parts = urlsplit(url)
+        return cls(parts.hostname or "", parts.port or PORTS[parts.scheme], trusted)
 
 
 class HttpConnection(asyncio.Protocol):
@@ -75,11 +87,11 @@ class HttpConnection(asyncio.Protocol):
         return self._kept and not transport.get_write_buffer_size()
 
     async def sent(self, request: bytes) -> None:
-        """Send a request and wait for the head of its response. Raises `aiohttp.ClientError` where there is none."""
+        """Send a request and wait for the head of its response. Raises `HttpError` where there is none."""
         self._parts, self._framing, self._size = [], 0, 0
         self.status, self.whole, self._held = 0, False, False
         if self._transport is None or self._error is not None:
-            raise self._error or aiohttp.ServerDisconnectedError
+            raise self._error or HttpError(CLOSED)
         self._transport.write(request)
         await self._more()
 
@@ -139,17 +151,17 @@ class HttpConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Read what came: called by asyncio."""
         if self.whole or self._transport is None:
-            self._fail(aiohttp.ServerDisconnectedError())  # nobody asked for this
+            self._fail(HttpError(CLOSED))  # nobody asked for this
             return
         before = self._size
         try:
             self._parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade) as error:
-            self._fail(aiohttp.ClientPayloadError(f"the response is no HTTP: {error}"))
+            self._fail(HttpError(f"the response is no HTTP: {error}"))
             return
         self._framing += len(data) - (self._size - before)
         if self._framing > MOST_HEAD_BYTES + 8 * self._size:  # one byte a chunk takes six of framing
-            self._fail(aiohttp.ClientPayloadError("the head of the response is too large"))
+            self._fail(HttpError("the head of the response is too large"))
         elif self.whole:
             self._wake()
         elif self._held:
@@ -199,11 +211,11 @@ class HttpConnection(asyncio.Protocol):
             self.whole = True
             self._wake()
         elif isinstance(exc, OSError):
-            self._fail(aiohttp.ClientOSError(exc.errno, str(exc)))
+            self._fail(HttpError(str(exc)))
         elif self.status:
-            self._fail(aiohttp.ClientPayloadError("the response breaks off"))
+            self._fail(HttpError("the response breaks off"))
         else:
-            self._fail(aiohttp.ServerDisconnectedError())
+            self._fail(HttpError(CLOSED))
 
 
 class ConnectionPool:
@@ -214,7 +226,7 @@ class ConnectionPool:
         self._addresses: dict[tuple[str, int], tuple[float, asyncio.Future[list[Any]]]] = {}
 
     async def taken(self, origin: ServerOrigin, connect_s: float) -> HttpConnection:
-        """Return a connection that nobody else uses: one that is kept, or a new one. Raises `aiohttp.ClientError`."""
+        """Return a connection that nobody else uses: one that is kept, or a new one. Raises `HttpError`."""
         idle = self._idle.get(origin)
         since_s = asyncio.get_running_loop().time() - IDLE_S
         while idle:
@@ -226,9 +238,9 @@ class ConnectionPool:
             async with asyncio.timeout(connect_s):
                 return await self._opened(origin)
         except TimeoutError as error:
-            raise aiohttp.ConnectionTimeoutError(f"no connection to {origin.host} in time") from error
+            raise HttpError(f"no connection to {origin.host} in time") from error
         except OSError as error:  # the words of TLS are among them
-            raise aiohttp.ClientConnectionError(f"no connection to {origin.host}: {error}") from error
+            raise HttpError(f"no connection to {origin.host}: {error}") from error
 
     def give_back(self, origin: ServerOrigin, connection: HttpConnection) -> None:
         """Keep a connection after a response, or close it where it can serve no other."""
@@ -290,12 +302,12 @@ class _Unpacking:
                 if not part and (self._packed.eof or len(piece) < PART_BYTES):
                     return
         except zlib.error as error:
-            raise aiohttp.ClientPayloadError(f"the body cannot be unpacked: {error}") from error
+            raise HttpError(f"the body cannot be unpacked: {error}") from error
 
     def end(self) -> None:
-        """Raise `aiohttp.ClientPayloadError` where the packed body breaks off."""
+        """Raise `HttpError` where the packed body breaks off."""
         if self._packed is not None and not self._packed.eof:
-            raise aiohttp.ClientPayloadError("the packed body breaks off")
+            raise HttpError("the packed body breaks off")
 
 
 class _Plain:
@@ -310,21 +322,27 @@ class _Plain:
 
 
 def _unpacking(encoding: str) -> _Unpacking | _Plain:
-    """Return the way to unpack a body. Raises `aiohttp.ClientPayloadError` for one that nobody asked for."""
+    """Return the way to unpack a body. Raises `HttpError` for one that nobody asked for."""
     name = encoding.strip().lower()
     if name in ("", "identity"):
         return _Plain()
     if name in ("gzip", "x-gzip", "deflate"):
         return _Unpacking()
-    raise aiohttp.ClientPayloadError(f"the body is packed with `{name[:40]}`, which was not asked for")
+    raise HttpError(f"the body is packed with `{name[:40]}`, which was not asked for")
 
 
-def head_of(path: str, host: str, headers: Mapping[str, str]) -> bytes | None:
-    """Return a request up to its length; None where a header has no place in it, such as one with a line break.
+def head_of(url: str, headers: Mapping[str, str]) -> bytes | None:
+    """Return a request up to its length; None where the address or a header has no place in it as it is, such as one
+    with a line break.
 
-    >>> head_of("/v1", "localhost:8000", {"Accept": "application/json"})
+    >>> head_of("http://localhost:8000/v1", {"Accept": "application/json"})
     b'POST /v1 HTTP/1.1\\r\\nHost: localhost:8000\\r\\nAccept: application/json\\r\\nContent-Length: '
     """
+    parts = urlsplit(url)
+    if not url.isascii() or " " in url or "@" in parts.netloc or not parts.hostname:
+        return None
+    host = parts.netloc.removesuffix(f":{PORTS[parts.scheme]}").removesuffix(":")
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     lines = [f"POST {path} HTTP/1.1", f"Host: {host}", *(f"{name}: {value}" for name, value in headers.items())]
     if any(ord(letter) < 32 or ord(letter) == 127 for line in lines for letter in line):
         return None

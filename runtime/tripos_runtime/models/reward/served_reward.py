@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import aiohttp
 import orjson
 
 from tripos_runtime.models.base import FREE, DialogueTurn, Endpoint, ModelError, Price
@@ -75,7 +74,7 @@ class ServedReward:
     async def _asked(self, body: Mapping[str, Any]) -> list[float]:
         try:
             answer = await self._line.post(orjson.dumps(body))
-        except (aiohttp.ClientError, OSError) as error:
+        except OSError as error:
             raise model_error(error, self.name, self._place.address, self._place.key_variables) from error
         if answer.status != 200:
             raise answer_error(answer.status, answer.body, headers_of(answer.headers), self._place)
