@@ -51,6 +51,8 @@ WORDS = {
     "compare": "sums.duel",
     "count": "2",
     "texts": "answer.text",
+    "chances": "sums.right",
+    "truths": "sums.right",
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.each import each
 from tripos_compiler.language.figures.aggregates import AGGREGATES
 from tripos_warehouse.query.functions import FOUND, RATED, add_functions
-from tripos_warehouse.query.list_statistics import OF_PAIRS, OF_SUMS, PARTED, statistic
+from tripos_warehouse.query.list_statistics import OF_PAIRS, OF_SUMS, OF_TEXTS, PARTED, statistic
 from tripos_warehouse.query.raters import _STATISTICS
 
 NAMES = sorted({*_STATISTICS, *OF_PAIRS, *OF_SUMS, "median", "mean_tau_agreement"})
@@ -33,6 +33,15 @@ def lists(count: int, what: str) -> tuple[list[str], list[str], list[str], list[
             ["y" if one == "x" else "x" for one in ones],
             keys,
             [float(p % 3 > 0) for p in range(4 * count)],
+        )
+    if what in OF_SUMS - OF_TEXTS - {"mcc"}:
+        chances = [str(place % 5 / 8 + 0.1) for place in range(4 * count)]
+        return (
+            items,
+            [str(float(p % 3 > 0)) for p in range(4 * count)],
+            ["r"] * (4 * count),
+            chances,
+            [0.0] * (4 * count),
         )
     if what in OF_SUMS:
         said = [f'"{"abc"[place % 3]} {place}"' if what != "mcc" else "ab"[place % 2] for place in range(4 * count)]

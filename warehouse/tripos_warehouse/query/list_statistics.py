@@ -28,6 +28,7 @@ from tripos_warehouse.query.raters import COMPLETE, WITH_SINGLES, find_statistic
 from tripos_warehouse.statistics import Floats, Ints, SummedMetric, corpus_metric, matthews
 from tripos_warehouse.statistics.agreement import tau_of_stacks
 from tripos_warehouse.statistics.preferences import NOBODY_ELSE, Preference, bradley_terry, fondness
+from tripos_warehouse.statistics.validity import RankedTruths, brier, calibration_error, calibration_noise, log_loss
 
 BETWEEN = "\x1f"
 """Stands between a model and a judge where a statistic is about both."""
@@ -286,7 +287,8 @@ def _median(items: Words, values: Numbers) -> dict[str, Any]:
     return {**found, "reason": alike, "pulls": (pulls * scale).tolist(), "draws": drawn}
 
 
-OF_SUMS = frozenset({"corpus_bleu", "corpus_chrf", "corpus_ter", "mcc"})
+OF_TEXTS = frozenset({"corpus_bleu", "corpus_chrf", "corpus_ter"})
+OF_SUMS = OF_TEXTS | {"mcc", "brier", "log_loss", "ece", "auroc"}
 """Metrics of a whole set, of what replies say (`keys`) and should say (`subjects`), each as JSON."""
 
 
@@ -300,28 +302,53 @@ def _summed(what: str, settings: str, items: Words, subjects: Words, keys: Words
     if not rows:
         return _nothing("nothing has a value")
     owners, saying, truths = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
-    metric = matthews(saying, truths) if what == "mcc" else _translation(what, settings, saying, truths)
+    metric = _metric(what, settings, saying, truths)
     if isinstance(metric, str):
         return _nothing(metric)
-    whole = metric.counts.sum(axis=0)
-    value = metric.compute(whole)
+    value = metric.whole()
     if value is None:
         return _nothing(metric.reason)
     names, places = np.unique(owners, return_inverse=True)
     found = {"value": value, "items": names.tolist()}
     m = len(names)
-    if m < LEAST_ITEMS and what != "mcc":
+    if m < LEAST_ITEMS and what in OF_TEXTS:
         told = "one item says nothing about the error" if m == 1 else f"{m} items say too little about the error"
         return {**found, "reason": told, "pulls": [None] * m, "draws": None}
-
-    def without(groups: Ints, count: int) -> list[float | None]:
-        parts = np.zeros((count, metric.counts.shape[1]))
-        np.add.at(parts, groups, metric.counts)
-        return [metric.compute(whole - part) for part in parts]
-
-    unknown, pulls = _left_out(without, places, names.tolist())
-    draws = None if what == "mcc" else redrawn(owners, metric)
+    if what == "ece" and value < CLEAR * _noise(settings, saying, truths, places):
+        told = "chance alone shows a good part of it, which no interval can take out: ask for more items"
+        return {**found, "reason": told, "pulls": [None] * m, "draws": None}
+    unknown, pulls = _left_out(metric.without, places, names.tolist())
+    draws = redrawn(owners, metric) if isinstance(metric, SummedMetric) and what in OF_TEXTS else None
     return {**found, "reason": unknown, "pulls": pulls, "draws": draws}
+
+
+CLEAR = 2.5
+"""A calibration error of so many times what chance shows has an interval."""
+
+
+def _noise(settings: str, saying: list[str], truths: list[str], places: Ints) -> float:
+    numbers, true = np.array([float(each) for each in saying]), np.array([float(each) for each in truths])
+    return calibration_noise(numbers, true, places, _bins(settings))
+
+
+def _bins(settings: str) -> int:
+    return int(json.loads(settings).get("bins", 10))
+
+
+def _metric(what: str, settings: str, saying: list[str], truths: list[str]) -> SummedMetric | RankedTruths | str:
+    if what in OF_TEXTS:
+        return _translation(what, settings, saying, truths)
+    if what == "mcc":
+        return matthews(saying, truths)
+    numbers, true = np.array([float(each) for each in saying]), np.array([float(each) for each in truths])
+    match what:
+        case "brier":
+            return brier(numbers, true)
+        case "log_loss":
+            return log_loss(numbers, true)
+        case "ece":
+            return calibration_error(numbers, true, _bins(settings))
+    return RankedTruths(numbers, true)
 
 
 def _translation(what: str, settings: str, said: list[str], true: list[str]) -> SummedMetric | str:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tripos_warehouse.statistics.ratings import Floats
+from tripos_warehouse.statistics.ratings import Floats, Ints
 
 MOST_COUNTS = 50_000_000
 """So many counts of classes are kept at most: with more, nearly every item is a class of its own."""
@@ -29,6 +29,16 @@ class SummedMetric:
     counts: Floats
     compute: Callable[[Floats], float | None]
     reason: str = "there are no references"
+
+    def whole(self) -> float | None:
+        """Return the metric of all texts."""
+        return self.compute(self.counts.sum(axis=0))
+
+    def without(self, groups: Ints, count: int) -> Sequence[float | None]:
+        """Return the metric without each group of texts."""
+        parts, sums = np.zeros((count, self.counts.shape[1])), self.counts.sum(axis=0)
+        np.add.at(parts, groups, self.counts)
+        return [self.compute(sums - part) for part in parts]
 
 
 def corpus_metric(

@@ -14,6 +14,7 @@ from tripos_compiler.language.figures.aggregate_signatures import (
     between,
 )
 from tripos_compiler.language.figures.corpus_aggregates import CORPUS_AGGREGATES
+from tripos_compiler.language.figures.forecast_aggregates import FORECAST_AGGREGATES
 
 
 def _same(given: Bounds) -> Bounds:
@@ -249,5 +250,7 @@ _ALL: tuple[AggregateFunction, ...] = (
     ),
 )
 
-AGGREGATES: dict[str, AggregateFunction] = {aggregate.name: aggregate for aggregate in (*_ALL, *CORPUS_AGGREGATES)}
+AGGREGATES: dict[str, AggregateFunction] = {
+    aggregate.name: aggregate for aggregate in (*_ALL, *CORPUS_AGGREGATES, *FORECAST_AGGREGATES)
+}
 """The aggregates by the name that a spec uses."""

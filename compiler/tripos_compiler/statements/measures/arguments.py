@@ -173,7 +173,7 @@ def is_fitting(
 ) -> bool:
     """Return true if an aggregate can be taken of its values; reports the first that it cannot."""
     for place, (value, syntax) in enumerate(scored):
-        wrong = _misfit(function, value, place)
+        wrong = _misfit(function, value, place) or _no_forecast(function, value, place)
         if wrong is not None:
             reading.error("E0301", wrong[0], syntax.span, wrong[1])
             return False
@@ -236,6 +236,25 @@ def _misfit(function: AggregateFunction, scored: Operand, place: int) -> tuple[s
         return (
             f"{what} tells values apart, and {name} is `{type_notation(type_)}`",
             "take it of a choice, a text or a set",
+        )
+    return None
+
+
+def _no_forecast(function: AggregateFunction, scored: Operand, place: int) -> tuple[str, str] | None:
+    """Return what is wrong with a probability, or with what comes true, and how to mend it."""
+    kind, type_ = function.columns[place].kind, without_optional(scored.type)
+    name, what = scored.shown, f"`{function.name}`"
+    low, high = scored.ends
+    number = type_.kind in ("bool", "integer", "number") or (type_.kind == "choice" and bool(type_.worth))
+    if kind == "truths" and type_.kind != "bool":
+        return f"{what} holds numbers against what is true or false, and {name} is `{type_notation(type_)}`", (
+            "compare it: `reply.answer == item.answer`"
+        )
+    if kind == "chances" and not number:
+        return f"{what} is taken of numbers, and {name} is `{type_notation(type_)}`", "take it of a probability"
+    if kind == "chances" and ((low is not None and low < 0) or (high is not None and high > 1)):
+        return f"{what} is taken of probabilities, and {name} may lie outside 0 to 1", (
+            "bring it there: `reply.sure / 100`"
         )
     return None
 

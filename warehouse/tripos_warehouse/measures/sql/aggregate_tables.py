@@ -91,7 +91,7 @@ JUDGED = (
     "mean_tau_agreement",
 )
 OF_TEXTS = ("corpus_bleu", "corpus_chrf", "corpus_ter")
-SUMMED = (*OF_TEXTS, "mcc")
+SUMMED = (*OF_TEXTS, "mcc", "brier", "log_loss", "ece", "auroc")
 """Metrics of a whole set that are functions of sums over its items."""
 RATED = ("scorer", "round")
 """What tells scores of a reply apart, beside its rater."""

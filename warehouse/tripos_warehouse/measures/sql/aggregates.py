@@ -211,10 +211,10 @@ from (
             f"""select {self._by}, item_id, sample_id, {given} as key, gold, NULL::double as value, "has value"
 from {pairs}""",
         )
-        if function == "mcc":
-            return self._opened(self._called(function, rows, "gold", "sample_id"))
-        settings = {name: value for name, value in self.figure.named.items() if isinstance(value, str)}
-        return self._redrawn(function, rows, "gold", "sample_id", quoted(json.dumps(settings, sort_keys=True)))
+        settings = quoted(json.dumps(self.figure.named, sort_keys=True)) if self.figure.named else "'{}'"
+        if function not in OF_TEXTS:
+            return self._opened(self._called(function, rows, "gold", "sample_id", settings))
+        return self._redrawn(function, rows, "gold", "sample_id", settings)
 
     def _redrawn(self, function: str, rows: str, subject: str, rater: str, settings: str = "''") -> FigureTables:
         found = self._called(function, rows, subject, rater, settings)

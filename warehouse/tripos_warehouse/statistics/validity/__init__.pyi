@@ -17,6 +17,14 @@ from .escalation import (
     learned_threshold as learned_threshold,
     least_share as least_share,
 )
+from .forecasts import (
+    RankedTruths as RankedTruths,
+    bin_of as bin_of,
+    brier as brier,
+    calibration_error as calibration_error,
+    calibration_noise as calibration_noise,
+    log_loss as log_loss,
+)
 from .items import (
     item_discrimination as item_discrimination,
     tested_correlation as tested_correlation,
