@@ -58,3 +58,33 @@ def test_people_correct_a_later_run_of_the_same_replies(ran: Path, tripos: Comma
     assert tripos("run", "quiz.tripos", "--model", "mock/careful,mock/careful:b", "--role", "judge=mock/fair").code == 0
     rows = ask("select value, judged, reason from main.measures where measure = 'taught' and value is not null")
     assert rows and {row["value"] for row in rows} == {7.0}
+
+
+def test_whole_items_are_the_same_of_each_model(ran: Path, tripos: Command) -> None:
+    assert tripos("annotate", "--name", "anna", "--sample", "4", "--whole-items").code == 0
+    [batch] = batches()
+    assert batch["chosen"]["whole_items"] is True
+    items: dict[tuple[str, str], set[str]] = {}
+    for row in batch["rows"]:
+        items.setdefault((row["scenario"], row["model"]), set()).add(row["item_id"])
+    of_scenario: dict[str, list[set[str]]] = {}
+    for (scenario, _), those in items.items():
+        of_scenario.setdefault(scenario, []).append(those)
+    assert all(those[0] == other for those in of_scenario.values() for other in those)
+    assert any(len(those) > 1 for those in of_scenario.values())
+
+
+def test_a_sample_goes_where_earlier_grades_varied_more(ran: Path, tripos: Command, ask: Rows) -> None:
+    handed(tripos, "--sample", "4")
+    assert tripos("annotate", "--name", "ben", "--sample", "4", "--optimal").code == 0
+    one, two = batches()
+    batch = one if one["name"] == "ben" else two
+    assert batch["chosen"]["optimal"] is True
+    assert all(row["drawn_of"] for row in batch["rows"])
+
+
+@pytest.mark.parametrize("option", ["--whole-items", "--optimal"])
+def test_how_a_sample_is_drawn_wants_a_sample(ran: Path, tripos: Command, option: str) -> None:
+    done = tripos("annotate", "--name", "anna", option)
+    assert done.code == 2
+    assert "`--sample` is missing" in done.err

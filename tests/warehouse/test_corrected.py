@@ -260,3 +260,60 @@ def test_labels_of_a_run_with_other_items_correct_nothing(store: Store, plan: Pl
     row = single(store, plan, "clear")
     assert row.value is None
     assert "were not drawn at random" in (row.reason or "")
+
+
+TRIES = """
+benchmark demo "1.0.0" { languages en }
+role candidate compared
+role judge panel
+scorer verdict(reply: text) by judge { prompt "{{ reply }}", gives bool }
+scenario sums {
+  ask answer by candidate { prompt "Add.", samples 3 }
+  score passed = verdict(answer.text)
+}
+measure some = pass_at(2, passed) corrected by people
+"""
+
+
+def tries(
+    store: Store, graded: dict[int, int], samples: dict[int, int] | None = None
+) -> tuple[MeasureRow, list[float]]:
+    """Return the row of pass@2 of 20 items, of which people graded the first so many tries, and people's chances."""
+    plan = plan_of(compile_text(TRIES))
+    random = np.random.default_rng(20)
+    results = Results(plan)
+    chances = []
+    for item in range(20):
+        count = (samples or {}).get(item, 3)
+        people = random.random(count) < 0.5
+        for number in range(count):
+            about = ("sums", "passed", f"i{item:02}")
+            results.add(*about, float(people[number] or item % 3 == 0), evaluator="j1", number=number)
+            if number < graded.get(item, 0):
+                results.add(*about, float(people[number]), evaluator="human/anna", number=number, drawn_of=60)
+        n, c = graded.get(item, 0), int(people[: graded.get(item, 0)].sum())
+        if n >= 2:
+            chances.append(1 - (n - c) * (n - c - 1) / (n * (n - 1)))
+    results.write(store)
+    return single(store, plan, "some"), chances
+
+
+def test_a_chance_of_tries_is_corrected_by_items_of_which_people_graded_enough(store: Store) -> None:
+    row, chances = tries(store, {0: 3, 1: 3, 2: 2, 3: 1, 4: 3, 5: 2})
+    assert row.items == len(chances) == 5
+    assert row.judged is not None
+    assert row.value is not None
+    assert row.interval_low is not None
+    if row.power == 0:
+        assert row.value == pytest.approx(np.mean(chances))
+
+
+def test_where_people_graded_all_tries_it_is_the_chance_as_people_have_it(store: Store) -> None:
+    row, chances = tries(store, dict.fromkeys(range(20), 3))
+    assert row.value == pytest.approx(np.mean(chances))
+
+
+def test_tries_of_items_with_other_numbers_of_them_are_no_random_part(store: Store) -> None:
+    row, _ = tries(store, {0: 2, 1: 2, 2: 2, 3: 2}, {5: 2})
+    assert row.value is None
+    assert row.reason == "items have different numbers of replies, and people graded only some of those to one"

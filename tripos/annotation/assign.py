@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from tripos.annotation.allocation import NO_SPREADS, Spreads, by_shares, spreads
 from tripos.annotation.batch import Batch, HandedReply, evaluator_of, every_batch, name_of, row_name, save_batch
 from tripos.annotation.replies import GradableReply, RunReplies, ShownReply, chosen_role
 from tripos.ui import Failure
@@ -37,6 +38,10 @@ class AssignmentOptions:
     seed: int = 0
     subset: str | None = None
     items: Drawn | None = None
+    whole_items: bool | None = None
+    """True if items are drawn, each with every reply to it, and the same ones of each model."""
+    optimal: bool | None = None
+    """True if a scenario and model has the more of the sample the more grades varied there (`spreads`)."""
 
     @property
     def whole(self) -> bool:
@@ -64,22 +69,27 @@ class EarlierAssignments:
 
 
 def draw(
-    candidates: Iterable[GradableReply], choice: AssignmentOptions, handed: EarlierAssignments, show: Show
+    candidates: Iterable[GradableReply],
+    choice: AssignmentOptions,
+    handed: EarlierAssignments,
+    show: Show,
+    spread: Spreads = NO_SPREADS,
 ) -> dict[GradableReply, ShownReply]:
     """Return the replies for one person, with what they see of them, in no order yet (`shuffled`).
 
-    Of `sample` replies, scenarios have equal shares as far as they have replies, and within them models. With an
+    Of `sample` replies, scenarios have equal shares as far as they have replies, and within them models; with a
+    `spread` of each, those shares that make the error of a mean over all replies least (Neyman 1934). With an
     `overlap`, what this person had before is not drawn again, and the rest of the shares is what nobody had.
     """
     allowed = list(_limited((each for each in candidates if choice.allows(each)), choice.limit))
     if choice.overlap is None:
-        return _take(allowed, choice.sample, choice.seed, show)
+        return _take(allowed, choice.sample, choice, show, spread)
     fresh = [each for each in allowed if _key(each) not in handed.own]
     common = [each for each in fresh if _key(each) in handed.others]
     alone = [each for each in fresh if _key(each) not in handed.others]
     count = len(fresh) if choice.sample is None else choice.sample
-    found = _take(common, round(count * choice.overlap), choice.seed, show)
-    return found | _take(alone, count - len(found), choice.seed, show)
+    found = _take(common, round(count * choice.overlap), choice, show, spread)
+    return found | _take(alone, count - len(found), choice, show, spread)
 
 
 def shuffled(drawn: Iterable[GradableReply], seed: int, name: str) -> list[GradableReply]:
@@ -101,10 +111,10 @@ def _limited(candidates: Iterable[GradableReply], limit: int | None) -> Iterator
 
 
 def _take(
-    candidates: Sequence[GradableReply], count: int | None, seed: int, show: Show
+    candidates: Sequence[GradableReply], count: int | None, choice: AssignmentOptions, show: Show, spread: Spreads
 ) -> dict[GradableReply, ShownReply]:
     """The first `count` that there is something to see of, in the order of the draw."""
-    queue = _interleaved(candidates, seed)
+    queue = _interleaved(candidates, choice, spread)
     found: dict[GradableReply, ShownReply] = {}
     while queue and (count is None or len(found) < count):
         size = len(queue) if count is None else count - len(found)
@@ -114,11 +124,23 @@ def _take(
     return found
 
 
-def _interleaved(candidates: Iterable[GradableReply], seed: int) -> list[GradableReply]:
-    """Every scenario's turn after another's, and within a scenario every model's."""
+def _interleaved(
+    candidates: Iterable[GradableReply], choice: AssignmentOptions, spread: Spreads
+) -> list[GradableReply]:
+    """Every scenario's turn after another's, and within a scenario every model's; with spreads the turn is that of
+    whoever lags behind its share most."""
+
+    def place(each: GradableReply) -> tuple[str, str]:
+        own = digest(["draw", choice.seed, *_key(each)])
+        item = digest(["draw", choice.seed, each.scenario, each.unit.case.item_id]) if choice.whole_items else ""
+        return item, own
+
     by_scenario: dict[str, dict[str, list[GradableReply]]] = {}
-    for each in sorted(candidates, key=lambda each: digest(["draw", seed, *_key(each)])):
+    for each in sorted(candidates, key=place):
         by_scenario.setdefault(each.scenario, {}).setdefault(each.model, []).append(each)
+    if spread:
+        queues = {(name, model): queue for name, own in by_scenario.items() for model, queue in own.items()}
+        return list(by_shares(queues, {key: len(queue) * spread.get(key, 1.0) for key, queue in queues.items()}))
     return list(turns([list(turns(list(models.values()))) for models in by_scenario.values()]))
 
 
@@ -178,7 +200,8 @@ class AssignmentDesk:
         handed = self._handed()
         replies = self.replies
         every = list(replies.candidates())
-        drawn = draw(every, choice, handed, replies.show)
+        learned = spreads(self.connection, self.plan, self.role) if choice.optimal else NO_SPREADS
+        drawn = draw(every, choice, handed, replies.show, learned)
         sought, graded = len(drawn), replies.graded()
         sizes = _sizes(every, choice, handed)
         again = [each for each in drawn if each.judgement_id in graded]

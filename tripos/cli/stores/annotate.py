@@ -63,6 +63,8 @@ def _check(options: Namespace) -> None:
         "port",
         "sample",
         "overlap",
+        "whole_items",
+        "optimal",
         "limit",
         "only",
         "scenario",
@@ -73,7 +75,7 @@ def _check(options: Namespace) -> None:
     given = [name for name in (asked if options.take else ("partial", "json")) if getattr(options, name)]
     if not given:
         return
-    shown = "RUN" if given[0] == "run" else f"--{given[0]}"
+    shown = "RUN" if given[0] == "run" else f"--{given[0].replace('_', '-')}"
     if options.take:
         raise Failure(
             "R0202", f"`{shown}` says nothing about a file that is taken back", "the file knows it: leave it out"
@@ -139,6 +141,11 @@ def _output(options: Namespace) -> Path:
 def _choice(options: Namespace, desk: AssignmentDesk) -> AssignmentOptions:
     if options.overlap is not None and options.sample is None:
         raise Failure("R0202", "`--overlap` is a share of a sample, but `--sample` is missing", "give --sample N too")
+    for name in ("whole-items", "optimal"):
+        if getattr(options, name.replace("-", "_")) and options.sample is None:
+            raise Failure(
+                "R0202", f"`--{name}` says how a sample is drawn, but `--sample` is missing", "give --sample N"
+            )
     return AssignmentOptions(
         options.limit,
         chosen_only(options, desk.plan),
@@ -148,6 +155,8 @@ def _choice(options: Namespace, desk: AssignmentDesk) -> AssignmentOptions:
         options.seed or 0,
         options.subset,
         _items(options.subset, desk),
+        options.whole_items or None,
+        options.optimal or None,
     )
 
 

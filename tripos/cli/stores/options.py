@@ -83,6 +83,10 @@ def add_annotate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sample", type=positive, metavar="N", help=help_)
     help_ = "draw this share of the sample from replies of other people, and the rest from new replies"
     parser.add_argument("--overlap", type=share, metavar="SHARE", help=help_)
+    help_ = "with --sample: draw items with every reply to them, the same items of each model"
+    parser.add_argument("--whole-items", action="store_true", help=help_)
+    help_ = "with --sample: draw more where earlier grades varied more, by scenario and model"
+    parser.add_argument("--optimal", action="store_true", help=help_)
     parser.add_argument("--limit", type=positive, metavar="N", help="use at most N items for each scenario")
     help_ = "use only items, or replies, with this value of an axis or arm; may be repeated"
     parser.add_argument("--only", metavar="AXIS=V[,V]", action="append", default=[], help=help_)

@@ -280,8 +280,10 @@ def _detail(by: tuple[str, ...], low: float | None, high: float | None, correcte
 
 
 CODE = "E0624"
-OF_JUDGES = frozenset(("mean", "share"))
-"""Aggregates of a judge's scores that people correct: means, of which a weighted sample has the same expectation."""
+OF_JUDGES = frozenset(("mean", "share", "pass_at", "pass_all"))
+"""Aggregates of a judge's scores that people correct: means, of which a weighted sample has the same expectation, and
+chances of an item, which any of its replies show without bias."""
+OF_TRIES = frozenset(("pass_at", "pass_all"))
 EVERYBODY = frozenset(("evaluator", "pair"))
 """Dimensions that set evaluators side by side."""
 
@@ -337,13 +339,17 @@ def _why_not(reading: FigureContext, figured: TypedFigure) -> tuple[str, str] | 
     for aggregate in aggregates_of(figured.figure, measures):
         if aggregate.of is not None and aggregate.function != "mean":
             return f"it takes the `{aggregate.function}` of cells", "take their `mean`, or each cell with `by`"
+        if aggregate.named.get("tries") == "first":
+            return "it looks at the first tries alone", "leave out `tries: first`: any tries show the chance"
     for leaf in figured.leaves:
         if not _judges(leaf.scored):
             told = f"no judge gives what {leaf.named} looks at, and it is the same for people"
             return told, "leave it out here, and correct what judges give in a measure of its own"
         if leaf.function not in OF_JUDGES:
-            some = " or ".join(f"`{each}`" for each in sorted(OF_JUDGES))
-            return f"{leaf.named} is a `{leaf.function}`", f"take a {some} of what people grade"
+            *some, last = (f"`{each}`" for each in sorted(OF_JUDGES))
+            return f"{leaf.named} is a `{leaf.function}`", f"take a {', '.join(some)} or {last} of what people grade"
+        if leaf.function in OF_TRIES and len({each.name for operand in leaf.scored for each in operand.scenarios}) > 1:
+            return f"{leaf.named} is of several scenarios", "take that of each scenario, and the mean of these"
     return next((why for leaf in figured.leaves if (why := _not_graded(reading.program, leaf)) is not None), None)
 
 

@@ -142,8 +142,9 @@ class AggregateTables:
         weights = {} if "metric" in self.cut.dims else weights_of(scored)
         weight = weight_sql(weights) if self.figure.function == "mean" else "1"
         if self.cut.labels != "none":
-            own = self._rows(scored, "scorer")
-            return labelled_rows(self.plan, self.parts, scored, self.cut, own, weight, arm_columns(self.plan))
+            own = self._rows(scored, *dict.fromkeys(["scorer", *(name for name in beside if name in RATED)]))
+            arms = arm_columns(self.plan)
+            return labelled_rows(self.plan, self.parts, scored, self.cut, own, weight, arms, beside)
         if self.missing == "paired":
             keys = [name for name in keys_of(scored) if name != "item_id" and name not in self.cut.dims]
             beside = tuple(dict.fromkeys([*beside, *keys]))

@@ -133,13 +133,24 @@ group by {self._by}""",
         rows = with_numbers(self.plan, self.parts, rows) if first else rows
         tried = ", list(value order by sample_number) filter (value is not null) as tried" if first else ""
         latest = f"\n  qualify row_number() over (partition by {group}, sample_id order by round desc nulls last) = 1"
+        reason = f"case when count(value) = 0 then 'no item has {k} samples with a value' end"
+        value, passes, lacking, sizes = "avg(value)", "value = 1", "", ""
+        if self.cut.labels != "none":
+            passes = "value > 0.5"  # people who are of several minds pass a reply where more than half of them do
+            lacking = ', max("is lacking") as "is lacking"'
+            sizes = f"""{lacking}, min("of") as "fewest replies", max("of") as "most replies",
+  bool_and(n in (0, "of")) as "whole or not at all\""""
+            uneven = 'min("fewest replies") < max("most replies") and not bool_and("whole or not at all")'
+            others = "'items have different numbers of replies, and people graded only some of those to one'"
+            value = f"case when not ({uneven}) then avg(value) end"
+            reason = f"""coalesce(max("is lacking"), case when {uneven} then {others} end, {reason})"""
         items = self.parts.add(
             "rows",
             f"""select {self._by}, item_id, sum("values") as "values", sum("of") as "of",
-  count(*) = 1 and bool_and(n = 1) as single, avg(case when n >= {k} then {chance} end) as value
+  count(*) = 1 and bool_and(n = 1) as single, avg(case when n >= {k} then {chance} end) as value{sizes}
 from (
-  select {self._by}, item_id, count(value) as n, count(value) filter (value = 1) as c,
-    count(*) filter ("has value") as "values", count(*) as "of"{tried}
+  select {self._by}, item_id, count(value) as n, count(value) filter ({passes}) as c,
+    count(*) filter ("has value") as "values", count(*) as "of"{tried}{lacking}
   from (from {rows}{latest if scores else ""})
   group by {group}
 )
@@ -147,9 +158,9 @@ group by {self._by}, item_id""",
         )
         cells = self.parts.add(
             "cells",
-            f"""select {self._by}, avg(value) as value, count(value) as m, bool_and(single) as "is share",
+            f"""select {self._by}, {value} as value, count(value) as m, bool_and(single) as "is share",
   sum("values")::bigint as n, sum("of")::bigint as total,
-  case when count(value) = 0 then 'no item has {k} samples with a value' end as reason
+  {reason} as reason
 from {items}
 group by {self._by}""",
         )

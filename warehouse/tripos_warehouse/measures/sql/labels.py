@@ -25,11 +25,19 @@ REPLY = f"{STRATUM}, sample_id"
 
 
 def labelled_rows(
-    plan: Plan, parts: Parts, scored: ScoredStep, cut: Cut, rows: str, weight: str, arms: Sequence[str]
+    plan: Plan,
+    parts: Parts,
+    scored: ScoredStep,
+    cut: Cut,
+    rows: str,
+    weight: str,
+    arms: Sequence[str],
+    beside: Sequence[str] = (),
 ) -> str:
     """Return the table of the values of a cut that have a label: of the judges or of people, each with what it weighs.
 
-    `rows` is the SQL of the judges' scores, and `arms` are the columns that part those of one reply. A score without a
+    `rows` is the SQL of the judges' scores, and `arms` are the columns that part those of one reply. `beside` names
+    columns of theirs that the table has too; all of people are one evaluator there, in one round. A score without a
     label has no value; in a cell that lacks labels none has, and `is lacking` says of what. Names with a space are no
     axis's.
     """
@@ -43,9 +51,11 @@ def labelled_rows(
     told = f"""case when "labels here" = 0 then 'people graded nothing' || {where}
     when "counted here" = 0
       then 'the replies that people graded' || {where} || ' were not drawn at random from all' end"""
+    of_people = {"evaluator": "'people' as evaluator", "round": "NULL::bigint as round"} if by_people else {}
+    further = "".join(f", {of_people.get(name, named(name))}" for name in beside)
     return parts.add(
         "rows",
-        f"""select {cell}, item_id, sample_id, "it counts" and "is lacking" is null as "has value",
+        f"""select {cell}, item_id, sample_id{further}, "it counts" and "is lacking" is null as "has value",
   case when "it counts" and "is lacking" is null then {'"its label"' if by_people else "value"} end as value,
   "raised by" * {weight} as "its weight", "is lacking"
 from (

@@ -137,7 +137,7 @@ def corrected_figure(
     designs"), which has the same form. `base` has the counts of the result, and `null` is a value that it is
     tested against.
     """
-    beyond = on_all.pulls - on_graded.pulls
+    beyond = _beyond(on_all, on_graded)
     units = int(graded.sum())
     # What the judge says about a cluster beyond what was graded adds up to J - L.
     each = beyond + np.where(graded, (on_all.value - on_graded.value) / max(units, 1), 0.0)
@@ -170,13 +170,20 @@ def expected_reach(
     now = int(graded.sum())
     if min(now, units) < FEWEST_GRADED:
         return None
-    power = _powers(people.pulls, on_all.pulls - on_graded.pulls, _folds(graded))
+    power = _powers(people.pulls, _beyond(on_all, on_graded), _folds(graded))
     of_labels = people.pulls - power * on_graded.pulls
     scaled = float((of_labels**2).sum())
     whole = float(((of_labels + power * on_all.pulls) ** 2).sum())
     variance = max(whole - scaled, 0.0) + scaled * now / units
     reach = t_quantile(two_sided(confidence), units - 2)
     return None if reach is None else reach * math.sqrt(variance * (units - 1) / (units - 2))
+
+
+def _beyond(on_all: Pulled, on_graded: Pulled) -> Floats:
+    """Return the pulls on J - L; what rounding leaves of 0 is 0, as where people graded everything."""
+    found = on_all.pulls - on_graded.pulls
+    least = 1e-12 * float(max(np.abs(on_all.pulls).max(initial=0.0), np.abs(on_graded.pulls).max(initial=0.0)))
+    return np.where(np.abs(found) <= least, 0.0, found)
 
 
 def _weighted(values: Floats, weights: Floats, codes: Ints) -> tuple[float, Floats]:
