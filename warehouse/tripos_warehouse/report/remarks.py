@@ -18,20 +18,27 @@ from tripos_warehouse.measures.judges import repeated_verdicts
 from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics.validity import judge_stability, tested_correlation, wrongly_keyed
 from tripos_warehouse.store import HUMAN
-from tripos_warehouse.views import RunRecord
+from tripos_warehouse.views import RunRecord, shows_several_times
 
 
 def several_snapshots(connection: Connection, plan: Plan) -> dict[str, dict[str, int]]:
     """Return the models whose replies among the rows shown came from more than one snapshot, and how many from each. A
     reply without one counts for none: not every endpoint tells."""
     schema = sql.name(plan.benchmark.name)
+    each = "select distinct {0} as model, model_served from {2}.{3}"
     of = "select {0} as model, model_served, count(distinct {1}) as replies from {2}.{3} group by all"
     parts = (
         ("model", "sample_id", "samples"),
         ("evaluator", "judgement_id", "judgements"),
         *([("model", "turn_id", "turns")] if any(scenario.talks for scenario in plan.scenarios) else []),
     )
-    every = " union all ".join(of.format(model, key, schema, table) for model, key, table in parts)
+    snapshots, every = (
+        " union all ".join(one.format(model, key, schema, table) for model, key, table in parts) for one in (each, of)
+    )
+    several = f"""select 1 from ({snapshots}) where model_served <> '' group by model
+      having count(distinct model_served) > 1 limit 1"""
+    if connection.execute(several).fetchone() is None:
+        return {}  # to count replies means to hold their names
     query = f"""select model, model_served, sum(replies)::bigint from ({every}) where model_served <> ''
       group by all order by all"""
     found: dict[str, dict[str, int]] = {}
@@ -93,10 +100,10 @@ def find_remarks(connection: Connection, plan: Plan, run: RunRecord, only: Only)
             _shown(connection, run, only),
             _treatments(plan, {**run.only, **only}),
             _left_out(connection, plan, schema),
-            _cut_off(connection, run, schema),
+            _cut_off(connection, plan, run, schema),
             _uneven(connection, schema),
-            _one_value(connection, schema),
-            _copies(connection, run, schema),
+            _one_value(connection, plan, run, schema),
+            _copies(connection, plan, run, schema),
             _items(connection, run, schema),
             _snapshots(connection, plan),
             _outdated(connection, run, schema),
@@ -204,11 +211,16 @@ def _left_out(connection: Connection, plan: Plan, schema: str) -> Iterator[Remar
         yield Remark("left_out", told)
 
 
-def _cut_off(connection: Connection, run: RunRecord, schema: str) -> Iterator[Remark]:
+def _counted(plan: Plan, run: RunRecord, key: str) -> str:
+    """Return the SQL that counts results in a view by their key: to count rows holds nothing."""
+    return f"count(distinct {key})" if shows_several_times(plan, run.compared_role) else "count(*)"
+
+
+def _cut_off(connection: Connection, plan: Plan, run: RunRecord, schema: str) -> Iterator[Remark]:
+    replies = _counted(plan, run, "sample_id")
     counts = _rows(
         connection,
-        f"""select model, count(distinct sample_id) filter (finish_reason in {sql.texts(CUT)} or status = 'truncated')
-          as cut, count(distinct sample_id)
+        f"""select model, {replies} filter (finish_reason in {sql.texts(CUT)} or status = 'truncated') as cut, {replies}
         from {schema}.samples where role = {sql.text(run.compared_role)} group by all having cut > 0 order by all""",
     )
     for model, cut, count in counts:
@@ -229,11 +241,11 @@ def _uneven(connection: Connection, schema: str) -> Iterator[Remark]:
         yield Remark("uneven", f"models stand on different numbers of items for `{metric}`: {', '.join(models)}")
 
 
-def _one_value(connection: Connection, schema: str) -> Iterator[Remark]:
+def _one_value(connection: Connection, plan: Plan, run: RunRecord, schema: str) -> Iterator[Remark]:
     """Yield scores that are the same for every reply, and judges that give every reply the same grade."""
     counts = _rows(
         connection,
-        f"""select metric::varchar, evaluator, any_value(value), count(distinct score_id)
+        f"""select metric::varchar, evaluator, any_value(value), {_counted(plan, run, "score_id")}
         from {schema}.scores where status = 'scored' group by all
         having min(value) = max(value) and count(distinct item_id) >= {FEWEST} order by all""",
     )
@@ -245,16 +257,17 @@ def _one_value(connection: Connection, schema: str) -> Iterator[Remark]:
             yield Remark("one_grade", f"{evaluator} gives {value:g} on `{metric}` to every one of {count:,} replies")
 
 
-def _copies(connection: Connection, run: RunRecord, schema: str) -> Iterator[Remark]:
+def _copies(connection: Connection, plan: Plan, run: RunRecord, schema: str) -> Iterator[Remark]:
     """Samples of a row that are one reply several times."""
     counts = _rows(
         connection,
         f"""with sampled as (
-          select model, item_id, count(distinct sample_id) as samples, count(distinct reply) as replies
+          select model, item_id, {_counted(plan, run, "sample_id")} as samples,
+            min(hash(reply)) < max(hash(reply)) as several
           from {schema}.samples where role = {sql.text(run.compared_role)} and reply is not null
           group by model, item_id, step, fingerprint having samples > 1)
         select model, max(samples), count(*) from sampled group by model
-        having max(replies) = 1 and count(distinct item_id) >= {FEWEST} order by all""",
+        having not bool_or(several) and count(distinct item_id) >= {FEWEST} order by all""",
     )
     for model, samples, count in counts:
         told = f"the {samples:,} samples of {model} are the same reply for every one of {count:,} items"
@@ -304,13 +317,16 @@ def _outdated(connection: Connection, run: RunRecord, schema: str) -> Iterator[R
     """Yield people whose grades of the run's replies are of an earlier rubric, which no figure has any more. A grade is
     written anew for every plan that asks the same, so it is known by what it is of and not by its name."""
     key = "sample_id, evaluator, metric, coalesce(round, 1)"
+    by_people = f"status = 'scored' and starts_with(evaluator, {sql.text(HUMAN)})"
+    if connection.execute(f"select 1 from main.scores where {by_people} limit 1").fetchone() is None:
+        return  # what follows holds the names of all replies
     counts = _rows(
         connection,
         f"""select evaluator, count(*) from (
           select distinct {key} from main.scores
-          where benchmark = {sql.text(run.benchmark)} and status = 'scored'
-            and starts_with(evaluator, {sql.text(HUMAN)}) and sample_id in (select sample_id from {schema}.samples)
-          except select {key} from {schema}.scores)
+          where benchmark = {sql.text(run.benchmark)} and {by_people}
+            and sample_id in (select sample_id from {schema}.samples)
+          except select {key} from {schema}.scores where {by_people})
         group by all order by all""",
     )
     for evaluator, count in counts:

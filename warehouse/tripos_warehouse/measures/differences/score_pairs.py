@@ -85,7 +85,10 @@ def paired_means(
 
 
 def _query(half: Half, plan: Plan, mean: Aggregate, keys: list[str], cells: list[str]) -> str:
-    """Return the SQL of the scores: a row for each of a model, with numbers for its key, its item and its cell."""
+    """Return the SQL of the scores: a row for each of a model, with numbers for its key, its item and its cell.
+
+    The conditions are one `case`: as several, DuckDB takes the scores for fewer than the items, and holds all of them.
+    """
     names = sql.texts(mean.values)
     there = "" if mean.scenario is None else f"and scenario = {sql.text(mean.scenario)}"
     key, cell = (", ".join(map(sql.name, columns)) for columns in (keys, cells))
@@ -93,8 +96,8 @@ def _query(half: Half, plan: Plan, mean: Aggregate, keys: list[str], cells: list
     return f"""with given as (
       select model, {every}, avg(value) as value, hash(min(sample_id)) as sample
       from {sql.name(half.schema)}.scores
-      where value is not null and model in ({", ".join(map(sql.text, half.models))}) and {are_counted(plan)}
-        and (scorer in {names} or metric::varchar in {names}) {there}
+      where case when value is not null and model in {sql.texts(half.models)} and {are_counted(plan)}
+        and (scorer in {names} or metric::varchar in {names}) {there} then true else false end
       group by all)
     select model, scenario::varchar as scenario, metric::varchar as metric, value, sample,
       dense_rank() over (order by {key}) as key, dense_rank() over (order by item_id) as item,

@@ -94,18 +94,25 @@ order by all
 
 
 def _pulls(benchmark: str, condition: str, cell: str) -> str:
-    """The mean of every cell, and the pull on it of every item."""
+    """The mean of every cell, and the pull on it of every item.
+
+    The scores are read twice: a window over each cell would hold all of them at once.
+    """
+    names = cell.split(", ")
+    same = " and ".join(f"chosen.{name} is not distinct from pulled.{name}" for name in names)
     return f"""\
-with chosen as (
-  select {cell}, item_id, value,
-    avg(value) over cell as mean, count(value) over cell as n, count(*) over cell as total
+with chosen as not materialized (
+  select {cell}, item_id, value
   from "{benchmark}".scores
   where {condition} and status <> 'not_applicable'
-  window cell as (partition by {cell})
-), pulls as (
-  select {cell}, item_id, mean, n, total, sum(value - mean) / any_value(n) as pull,
-    coalesce(bool_and(value in (0, 1)), true) as "all are 0 or 1"
+), pulled as (
+  select {cell}, avg(value) as mean, count(value) as n, count(*) as total
   from chosen
+  group by all
+), pulls as (
+  select {", ".join(f"chosen.{name}" for name in names)}, item_id, mean, n, total,
+    sum(value - mean) / any_value(n) as pull, coalesce(bool_and(value in (0, 1)), true) as "all are 0 or 1"
+  from chosen join pulled on {same}
   group by all
 )"""
 
