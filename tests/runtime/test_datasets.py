@@ -104,15 +104,9 @@ def test_a_file_of_the_hub_is_looked_for_where_it_was_fetched_to(tmp_path: Path)
 @pytest.mark.parametrize(
     ("source", "help_"),
     [
-        (
-            "hf://openai/gsm8k/main/test.parquet",
-            "fetch it: `hf download openai/gsm8k main/test.parquet --repo-type dataset --local-dir {}/hf/openai/gsm8k`",
-        ),
-        (
-            "hf://openai/gsm8k/{split}/*.parquet",
-            "fetch it: `hf download openai/gsm8k --include '*/*.parquet' --repo-type dataset --local-dir "
-            "{}/hf/openai/gsm8k`",
-        ),
+        ("hf://openai/gsm8k/main/test.parquet", "fetch it: `tripos fetch {}/spec.tripos`"),
+        ("hf://openai/gsm8k@v1/{split}/*.parquet", "fetch it: `tripos fetch {}/spec.tripos`"),
+        ("https://example.org/a/rows.csv", "fetch it: `tripos fetch {}/spec.tripos`"),
         ("hf://gsm8k", "write `hf://owner/name/path`"),
         ("hf://openai/gsm8k/../../x.jsonl", "write `hf://owner/name/path`"),
     ],
@@ -120,7 +114,7 @@ def test_a_file_of_the_hub_is_looked_for_where_it_was_fetched_to(tmp_path: Path)
 def test_a_file_of_the_hub_that_is_not_there_says_how_it_is_fetched(tmp_path: Path, source: str, help_: str) -> None:
     with pytest.raises(DataError) as error:
         read(tmp_path / "spec", source, tmp_path / "data")
-    assert error.value.help == help_.format((tmp_path / "data").as_posix())
+    assert error.value.help == help_.format((tmp_path / "spec").as_posix())
 
 
 def document(folder: Path, name: str, content: str) -> Any:

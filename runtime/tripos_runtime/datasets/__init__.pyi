@@ -8,6 +8,8 @@ from .cases import (
     planned_steps as planned_steps,
 )
 from .data_folders import (
+    HUB as HUB,
+    PROGRAM as PROGRAM,
     SHIPPED as SHIPPED,
     DataFolders as DataFolders,
     access_of as access_of,

@@ -13,11 +13,12 @@ import io
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.source import DataError, FoundFile, Origin
@@ -109,8 +110,13 @@ SHIPPED = "data"
 """The folder beside a spec that has what comes with it."""
 RELEASED, RELEASED_SPEC = "manifest.sha256", "spec"
 """The file that makes a folder that of a release, and the folder in it for the spec."""
-HUB = "hf://"
-"""Begins the name of a file of a data set on the Hugging Face Hub: `hf://owner/name/path`."""
+HUB, WEB = "hf://", ("https://", "http://")
+"""What a file elsewhere begins with: `hf://owner/name@revision/path` on the Hugging Face Hub, or an address."""
+PROGRAM = re.compile(r"(?P<path>.+)\.py:(?P<function>[^\W\d]\w*)")
+"""A function in Python that gives rows: `needles.py:rows`."""
+Bring = Callable[[str, Path, Path], None]
+"""Puts a source that lies elsewhere at the path where it is looked for, given the folder of its spec. Raises
+`DataError`."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +128,8 @@ class DataFolders:
     folders: tuple[Path, ...] = ()
     access: FileAccess | None = None
     """The access to files; without it all may be read, as of a release, whose files are held against its manifest."""
+    bring: Bring | None = field(default=None, compare=False)
+    """What fetches or makes a source that is not there; without it nothing does."""
 
     @property
     def trust(self) -> Trust:
@@ -132,11 +140,13 @@ class DataFolders:
         """Return the files that `source` means, sorted by path. `*` matches within a name, `{field}` also captures it,
         and where it stands twice it matches the same text.
 
-        Nothing is fetched: `hf://owner/name/path` is looked for as `hf/owner/name/path`, like any other path.
+        Nothing is fetched unless `bring` does: `hf://owner/name/path` is looked for as `hf/owner/name/path`,
+        `https://host/path` as `web/host/path`, and rows of a program under a name with the digest of the program.
 
         Raises `DataError` where there is none.
         """
-        path = Path(_fetched(source) if source.startswith(HUB) else source)
+        name = self._kept(source, Path(near).parent)
+        path = Path(name)
         _check_length(path)
         folders = (_fixed(path),) if path.is_absolute() else self._around(Path(near).parent)
         inside = path.relative_to(folders[0]) if path.is_absolute() else path
@@ -149,15 +159,40 @@ class DataFolders:
             if found:
                 origin = self._origin(folder, Path(near).parent)
                 return [_file(folder, path, captures, origin, self.trust.limits) for path, captures in found]
+        if self.bring is not None and name != source:
+            self.bring(source, folders[0], folders[0] / inside)
+            return replace(self, bring=None).find(source, near)
         places = ", ".join(f"`{folder}`" for folder in folders)
         close = next(filter(None, (_nearest(folder, inside) for folder in folders)), None)
         if close is not None:
             help_ = f"did you mean `{close}`?"
         else:
             help_ = "check the path" if path.is_absolute() else "give the folder that holds it with --data DIR"
-        if source.startswith(HUB) and (close is None or close.endswith("/")):
-            help_ = _fetch(inside, (folders[0], *self.folders)[-1])
+        if PROGRAM.fullmatch(source):
+            raise DataError(f"the rows of `{source}` are not made", f"make them: `tripos fetch {near}`")
+        if name != source and (close is None or close.endswith("/")):
+            help_ = f"fetch it: `tripos fetch {near}`"
         raise DataError(f"no file `{inside.as_posix()}` in {places}", help_)
+
+    def _kept(self, source: str, beside: Path) -> str:
+        """Return the path under which a source is looked for."""
+        if source.startswith(HUB):
+            return _fetched(source)
+        if source.startswith(WEB):
+            return f"web/{quote(source.partition('://')[2])}".replace("..", "__")
+        program = PROGRAM.fullmatch(source)
+        if program is None:
+            return source
+        file = beside / f"{program['path']}.py"
+        if not file.is_file() and _released(beside) is not None:
+            return f"rows/{Path(program['path']).name}.{program['function']}-*.jsonl"  # a release has the rows alone
+        try:
+            if self.access is not None:
+                self.access.check(file)
+            digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        except OSError as error:
+            raise DataError(f"cannot read `{program['path']}.py`: {error.strerror}", "check the path") from error
+        return f"rows/{Path(program['path']).name}.{program['function']}-{digest[:16]}.jsonl"
 
     def _around(self, beside: Path) -> tuple[Path, ...]:
         """Return the folders that are looked in, in order, for a spec that lies in `beside`."""
@@ -229,15 +264,6 @@ def _fetched(source: str) -> str:
     if inside.count("/") < 2 or ".." in inside.split("/"):
         raise DataError(f"`{source}` names no file of a data set", "write `hf://owner/name/path`")
     return f"hf/{inside}"
-
-
-def _fetch(inside: Path, folder: Path) -> str:
-    """Return how a file of the Hub is fetched into a data folder."""
-    _, owner, name, *rest = inside.parts
-    path = "/".join(rest)
-    what = f"--include '{re.sub(r'{.*?}', '*', path)}'" if _is_wild(path) else path
-    into = (folder / "hf" / owner / name).as_posix()
-    return f"fetch it: `hf download {owner}/{name} {what} --repo-type dataset --local-dir {into}`"
 
 
 def _file(folder: Path, path: Path, captures: dict[str, str], origin: Origin, limits: ReadLimits) -> FoundFile:

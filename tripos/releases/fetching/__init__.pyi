@@ -1,3 +1,6 @@
+from .data_sources import (
+    DataFetcher as DataFetcher,
+)
 from .locations import (
     ZIP as ZIP,
     fetch_release as fetch_release,

@@ -103,6 +103,21 @@ def download_file(url: str, path: Path, reach: Reach) -> None:
         raise Failure("S0851", f"there is no release at `{url}`: {first_line(error)}", _HINT) from error
 
 
+def save_file(remote: Remote, name: str, path: Path) -> None:
+    """Put one file at a path once the whole of it is here. Raises `Failure` S0851."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.part")
+    try:
+        remote.save(name, part, MOST_BYTES)
+        part.replace(path)
+    except (OSError, ValueError) as error:
+        raise Failure(
+            "S0851", f"cannot read `{name}`: {first_line(error)}", "check the address", SOME_FAILED
+        ) from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
 def _remote(url: str, reach: Reach) -> Remote:
     try:
         parts = urlsplit(url)

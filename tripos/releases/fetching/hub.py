@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tripos.releases.fetching.download import MOST_FILES, Web, download_from
+from tripos.releases.fetching.download import MOST_FILES, Web, download_from, save_file
 from tripos.releases.fetching.reach import Reach
 from tripos.releases.layout import HUB, MANIFEST
 from tripos.settings import read_untrusted
@@ -126,6 +126,39 @@ def fetch_from_hub(given: str, to: Path, reach: Reach, sha256: str | None = None
     sent = {name: value for name, value in headers.items() if name.lower() == "authorization"}
     listed = tuple(name for name in names if name != OF_THE_HUB)
     download_from(Web(url, far, listed, sent), given, to, sha256)
+
+
+def fetch_file_from_hub(place: HubDataset, path: str, to: Path, reach: Reach) -> list[str]:
+    """Put the files of a data set that a path means, in which `*` and a name in braces match within one name, below a
+    folder, within the limits of every download; return their paths.
+
+    Raises `Failure` as `fetch_from_hub` does.
+    """
+    api = _api(reach.signed)
+    from huggingface_hub import hf_hub_url
+    from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
+
+    with _hub_failures(place):
+        try:
+            commit = api.repo_info(place.name, repo_type=_KIND, revision=place.revision).sha
+            names = api.list_repo_files(place.name, repo_type=_KIND, revision=commit)
+        except (RepositoryNotFoundError, RevisionNotFoundError) as error:
+            hint = "see the name and the revision; where it is private, put a token into HF_TOKEN, and use --signed"
+            named = place.name if place.revision is None else f"{place.name}@{place.revision}"
+            raise Failure("S0851", f"the Hub has no data set `{named}` that you may read", hint) from error
+        headers = api._build_hf_headers() if reach.signed else {}
+        url = hf_hub_url(place.name, "", repo_type=_KIND, revision=commit, endpoint=api.endpoint).rstrip("/")
+    parts = re.split(r"(\{\w+\}|\*)", path)
+    wanted = re.compile("".join("[^/]*" if place % 2 else re.escape(part) for place, part in enumerate(parts)))
+    found = [name for name in names if wanted.fullmatch(name) and not {".", ".."} & {*name.split("/")}]
+    if not found:
+        raise Failure("S0851", f"the data set `{place.name}` has no file `{path}`", "see the files on its page")
+    far = reach if not os.environ.get(_ENDPOINT) else replace(reach, private=True)
+    sent = {name: value for name, value in headers.items() if name.lower() == "authorization"}
+    web = Web(url, far, headers=sent)
+    for name in found:
+        save_file(web, name, to / name)
+    return found
 
 
 def _keep(
