@@ -44,6 +44,7 @@ KINDS = {
     "PLACE": "a string",
     "DIGEST": "a string",
     "SEPARATOR": "a string",
+    "LETTERS": "a string",
     "LINK": "a string",
     "NAMES": "a name",
     "LOCALE": "a locale such as `de`",
@@ -57,7 +58,7 @@ NAME_SLOTS = frozenset(
         *("AXIS", "LOCALE", "STRONGER"),
     }
 )
-STRING_SLOTS = frozenset({"PATH", "STRING", "VERSION", "COLUMN", "PLACE", "DIGEST", "SEPARATOR", "LINK"})
+STRING_SLOTS = frozenset({"PATH", "STRING", "VERSION", "COLUMN", "PLACE", "DIGEST", "SEPARATOR", "LINK", "LETTERS"})
 
 
 @dataclass(frozen=True)

@@ -154,6 +154,12 @@ CONSTRUCTS: tuple[Construct, ...] = (
         body="retrieve",
     ),
     Construct("let", ("scenario", "made"), "let NAME = VALUE", "a named value"),
+    Construct(
+        "choices",
+        ("scenario",),
+        "choices NAME from OPTIONS with key KEY [shuffled by DRAW] [lettered LETTERS]",
+        "the options of a question as they are shown, and the place and letter of the right one",
+    ),
     Construct("named", (FILE,), "let CALL = VALUE", "a named value with parameters, for every file", keyword="let"),
     Construct(
         "score",

@@ -118,6 +118,8 @@ GROUPS: dict[str, tuple[Function, ...]] = {
         define(lists.slice_, "slice", rule=lists.slice_type),
         define(lists.drawn),
         define(lists.shuffled),
+        define(lists.key_place, partial=partiality.NO_KEY),
+        define(lists.shuffled_place, partial=partiality.NO_PLACE),
         define(lists.in_sequence, "sorted"),
         define(lists.some, "any"),
         define(lists.every, "all"),
@@ -146,6 +148,7 @@ GROUPS: dict[str, tuple[Function, ...]] = {
         define(layout.bullets),
         define(layout.numbered),
         define(layout.lettered),
+        define(layout.letters_for),
         define(layout.json),
     ),
     "Choices and missing values": (

@@ -1,6 +1,9 @@
 from .asks import (
     lower_ask as lower_ask,
 )
+from .choices import (
+    lower_choices as lower_choices,
+)
 from .conversations import (
     lower_converse as lower_converse,
 )

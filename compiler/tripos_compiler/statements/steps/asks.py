@@ -30,6 +30,7 @@ from tripos_compiler.plan import (
 from tripos_compiler.resolve import Binding, LoadedDataset, Typed, has_lost_part, numbers_of, record_fields, row_fields
 from tripos_compiler.source import Name, Number, Span
 from tripos_compiler.statements.prompts import Question, lower_question, lower_samples
+from tripos_compiler.statements.steps.choices import bind_choices, letter_shown
 from tripos_compiler.statements.steps.plain_text import lower_options, lower_plain
 from tripos_compiler.statements.steps.steps import NOT_ASKED, Steps, warn_unasked, warn_undefined
 from tripos_compiler.typing import Elaborator, Localised, is_secret, lower_texts
@@ -139,6 +140,8 @@ def _own(
         message = f"the prompt cannot be filled from a row of `{loaded.dataset.name}`{reason}"
         program.diagnostics.error("E0404", message, written.head, help=help_)
         return None
+    if (letter := letter_shown(scope, steps.choices, [hole.typed.expr for hole in prompt.told()])) is not None:
+        return prompt, _reply(steps, letter, TextType(), written.head, returns)
     printed = {
         name
         for hole in prompt.told()
@@ -161,7 +164,7 @@ def _for_the_row(steps: Steps, loaded: LoadedDataset, alias: Name, row: Binding)
     hand, its axes, and what is named by `let`, of that row. What other steps yield stays that of the row at hand."""
     taken = {steps.alias: row} if steps.alias is not None else {}
     axes = {each.name: row.fields[each.name] for each in loaded.dataset.fields if _is_axis(each)}
-    lets = {let.name().text for let in steps.lets}
+    lets = {let.name().text for let in (*steps.lets, *steps.choices)}
     given = {name: binding for name, binding in steps.scope.items() if name not in lets}
     scope = {**given, **{name: axis for name, axis in axes.items() if name in given}, **taken, alias.text: row}
     items = steps.program.diagnostics.items
@@ -171,6 +174,10 @@ def _for_the_row(steps: Steps, loaded: LoadedDataset, alias: Name, row: Binding)
         typed = Elaborator(steps.program, scope).expression(let.syntax("value"))
         if typed is not None:
             scope[name.text] = Binding((name.text,), typed.type, {}, typed.expr, name.span, typed.may)
+    for choices in steps.choices:
+        found = bind_choices(steps.program, scope, choices)
+        if found is not None:
+            scope[choices.name().text] = found
     del items[mark:]  # what has no value for such a row is wrong only where the prompt names it
     return scope
 
@@ -180,7 +187,7 @@ def _is_axis(field: DataField) -> bool:
 
 
 def _reply(steps: Steps, binding: Binding, type_: Type, span: Span, returns: Type | None) -> Localised:
-    expr = Ref(path=binding.path)
+    expr = binding.value or Ref(path=binding.path)
     hole = Hole(expr=expr, type=type_)
     if returns is not None and returns.kind in ("list", "set", "record"):
         hole = Hole(expr=Call(function="json", args=(expr,)), type=TextType())

@@ -48,6 +48,8 @@ class Steps:
     others are measured against, where another score of the name does."""
     lets: list[Statement] = field(default_factory=list)
     """Every sound `let` so far."""
+    choices: list[Statement] = field(default_factory=list)
+    """Every sound `choices` so far."""
     wholes: dict[str, Name] = field(default_factory=dict)
     """The names of the steps that call a model, as they are declared."""
 
@@ -57,9 +59,9 @@ class Steps:
         if scored is not None:
             message = f"`{name.text}` is a score of this scenario already"
             self.program.diagnostics.error("E0202", message, name.span, scored[0], help="rename one")
-        return self._free(name) and scored is None
+        return self.free(name) and scored is None
 
-    def _free(self, name: Name) -> bool:
+    def free(self, name: Name) -> bool:
         earlier = self.spans.setdefault(name.text, Label(name.span, "first declared here"))
         if earlier.span is not name.span:
             message = f"`{name.text}` is declared twice in this scenario"
@@ -90,7 +92,7 @@ class Steps:
     def let(self, statement: Statement) -> bool:
         """`let NAME = VALUE`."""
         name = statement.name()
-        good = self._free(name)
+        good = self.free(name)
         value = statement.syntax("value")
         self.program.index.scopes.append((value.span, dict(self.scope)))
         typed = self.elaborator().expression(value)

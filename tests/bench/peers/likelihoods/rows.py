@@ -9,7 +9,12 @@ from pathlib import Path
 SCENES = (
     ("Making tea", "A woman fills a kettle with water.", "she", "puts it on the stove and waits."),
     ("Baking bread", "A man kneads dough on a board.", "he", "lets it rest under a cloth."),
-    ("Home and Garden", "[header] How to water a plant [title] Look at the soil.", "", "Touch the soil  and see if it is dry."),
+    (
+        "Home and Garden",
+        "[header] How to water a plant [title] Look at the soil.",
+        "",
+        "Touch the soil  and see if it is dry.",
+    ),
     ("Cleaning windows", "A boy sprays the glass with soap.", "he", "wipes the glass with a dry cloth."),
     ("Riding a bike", "Two girls put on their helmets.", "they", "ride along the lake to the mill."),
     ("Fixing a shelf", "The carpenter marks two holes on the wall.", "the carpenter", "drills where the marks are."),
@@ -20,7 +25,12 @@ SCENES = (
     ("Shoeing [substeps] a horse", "A smith lifts the hoof.", "the smith", "takes the old nails out."),
     ("Swimming", "The swimmer stands on the block.", "the swimmer", "dives into the pool."),
 )
-ODD = ("paints the moon with a spoon.", "is a river of old letters", "  sings [title] to the bricks", "eats the stove whole!")
+ODD = (
+    "paints the moon with a spoon.",
+    "is a river of old letters",
+    "  sings [title] to the bricks",
+    "eats the stove whole!",
+)
 
 
 def write(folder: Path, seed: int = 7) -> None:

@@ -6,6 +6,7 @@ import json as jsonlib
 import unicodedata
 from collections.abc import Collection, Set as AbstractSet
 from functools import cache
+from itertools import chain, islice
 from typing import Any
 
 from tripos_compiler.language.library.functions.late_patterns import late_pattern
@@ -134,14 +135,34 @@ def numbered(items: Collection[str]) -> str:
     return "\n".join(f"{number}. {item}" for number, item in enumerate(ordered(items), 1))
 
 
-def lettered(items: Collection[str]) -> str:
+def lettered(items: Collection[str], letters: str = "") -> str:
     """Return a line for each item, lettered from A, after Z from AA; those of a set in order.
+
+    `letters` names others, in order: each character of it, or each word.
 
     >>> print(lettered(["a", "b"]))
     A. a
     B. b
+    >>> print(lettered(["3", "5"], "甲乙丙丁"))
+    甲. 3
+    乙. 5
     """
-    return "\n".join(f"{letters_at(number)}. {item}" for number, item in enumerate(ordered(items)))
+    return "\n".join(
+        f"{letter}. {item}" for letter, item in zip(letters_for(items, letters), ordered(items), strict=True)
+    )
+
+
+def letters_for(items: Collection[str], letters: str = "") -> list[str]:
+    """Return the letter of each item, as `lettered` shows it. After the last letter come pairs, as AA after Z.
+
+    >>> letters_for(["3", "5"]), letters_for(["3", "5"], "I II III IV")
+    (['A', 'B'], ['I', 'II'])
+    """
+    named = letters.split() if len(letters.split()) > 1 else list(letters.strip())
+    if not named:
+        return [letters_at(number) for number in range(len(items))]
+    pairs = (one + other for one in named for other in named)
+    return list(islice(chain(named, pairs), len(items)))
 
 
 def json(value: Any) -> str:

@@ -17,6 +17,7 @@ from tripos_compiler.language.library.functions.layout import (
     PRONOUN,
     index_of,
     letters_at,
+    letters_for,
     nfkc,
     simplified,
 )
@@ -47,7 +48,7 @@ _SPACE = late_pattern(r"(?<![A-Za-z0-9])\s+|\s+(?![A-Za-z0-9])|(?<=\s)\s+")
 _ENDS = " \t\n.,;:!?。，；：！？、\"'“”‘’「」『』()（）[]【】{}"
 
 
-def chosen_option(text: str, options: Sequence[str]) -> str | None:
+def chosen_option(text: str, options: Sequence[str], letters: str = "") -> str | None:
     """Return the letter of the option that a reply chooses, `A` for the first; missing where it chooses none, or
     several.
 
@@ -55,14 +56,21 @@ def chosen_option(text: str, options: Sequence[str]) -> str | None:
     and the like; a reply that is a letter, with the text of its option or without; a last line that is; a single letter
     that stands alone; a single option whose whole text the reply has. A letter may be full-width, in brackets or
     inside emphasis, and the text of an option in traditional characters or simplified ones. Several letters where one
-    is asked for, and a letter that no option has, are no choice.
+    is asked for, and a letter that no option has, are no choice. `letters` are those that `lettered` was given, and one
+    of them is what is returned.
 
     >>> options = ["3", "5", "8", "13"]
     >>> chosen_option("由题意，**正确答案是（Ｃ）**。", options), chosen_option("8", options)
     ('C', 'C')
     >>> chosen_option("答案是A或B", options), chosen_option("不知道", options)
     (None, None)
+    >>> chosen_option("答案是丙。", options, "甲乙丙丁"), chosen_option("Ответ: б", options, "абвг")
+    ('丙', 'б')
     """
+    if letters:
+        named = letters_for(options, letters)
+        letter = chosen_option(_latin(text, named), [_latin(option, named) for option in options])
+        return None if letter is None else named[index_of(letter)]
     plain, written = _simplified_letters(text), [_simplified_letters(option) for option in options]
     cased = len({_folded(each) for each in written}) < len({_folded(each, cased=True) for each in written})
     texts = _Texts(tuple(_folded(each, cased) for each in written), cased)
@@ -81,6 +89,15 @@ def chosen_option(text: str, options: Sequence[str]) -> str | None:
             return found
     alone = set(texts.forms.alone.findall(_NO_LETTER.sub(" ", texts.forms.denied.sub("", plain))))
     return texts.one(" ".join(sorted(alone))) if alone else texts.mentioned(plain)
+
+
+def _latin(text: str, letters: Sequence[str]) -> str:
+    """Return a text with Latin letters in place of others, where these stand alone. A Latin letter that stands alone
+    names no option then, but where it is one of them."""
+    latin = {letter: letters_at(place) for place, letter in enumerate(letters)}
+    some = "|".join(re.escape(letter) for letter in sorted(latin, key=len, reverse=True))
+    alone = rf"(?<![^\W\u2e80-\uffff])(?:{some})(?![^\W\u2e80-\uffff])|(?<![A-Za-z0-9])[A-Z](?![A-Za-z0-9])"
+    return re.sub(alone, lambda found: latin.get(found[0], found[0].lower()), text)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,82 @@
+"""Lowers `choices`: options as they are shown, shuffled and lettered, and where the right one stands among them.
+
+Each of its names stands for an expression, as that of a `let` does: so whatever is proved, counted and stored of an
+expression holds of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tripos_compiler.constructs import Statement
+from tripos_compiler.language import subexpressions
+from tripos_compiler.plan import Call, Expr, IntegerType, ListType, Literal_, TextType, Type
+from tripos_compiler.resolve import Binding, Program, Scope
+from tripos_compiler.source import Text
+from tripos_compiler.statements.steps.steps import Steps
+from tripos_compiler.typing import Elaborator
+
+TEXTS = ListType(of=TextType())
+
+
+def lower_choices(steps: Steps, statement: Statement) -> bool:
+    """`choices NAME from OPTIONS with key KEY [shuffled by DRAW] [lettered LETTERS]`."""
+    name = statement.name()
+    good = steps.free(name)
+    steps.program.index.scopes.append((statement.syntax("options").span, dict(steps.scope)))
+    found = bind_choices(steps.program, steps.scope, statement)
+    if found is None or not good:
+        steps.unknown(name)
+        return False
+    steps.choices.append(statement)
+    steps.define("choices", name, None, "options, text, letters, right, letter")
+    steps.scope[name.text] = found
+    return True
+
+
+def bind_choices(program: Program, scope: Scope, statement: Statement) -> Binding | None:
+    """Return what the name of `choices` means; None where anything of it is wrong, which is reported."""
+    check = Elaborator(program, scope)
+    given = check.expression(statement.syntax("options"), TEXTS, "what is chosen from")
+    key = check.expression(statement.syntax("key"))
+    draw = statement.find("draw")
+    by = check.expression(draw, TextType(), "what shuffles the options") if draw is not None else None
+    if key is not None and key.type.kind not in ("integer", "text", "choice"):
+        message = "the key must be the position of the right option, or its letter"
+        help_ = "write its position where the key is the text of the option: `rank(answer, options)`"
+        program.diagnostics.error("E0301", message, statement.syntax("key").span, help=help_)
+        return None
+    if given is None or key is None or (draw is not None and by is None):
+        return None
+    written = statement.find("letters")
+    letters = {"letters": Literal_(value=written.value)} if isinstance(written, Text) else {}
+    options = given.expr if by is None else Call(function="shuffled", args=(given.expr, by.expr))
+    shown = Call(function="letters_for", args=(options,), named=letters)
+    place: Expr = key.expr
+    if key.type.kind != "integer":
+        place = Call(function="key_place", args=(key.expr, given.expr), named=letters)
+    if by is not None:
+        place = Call(function="shuffled_place", args=(place, given.expr, by.expr))
+    may = tuple(lack for each in (given, key, by) if each is not None for lack in each.may)
+    name, span = statement.name().text, statement.name().span
+    fields: dict[str, tuple[Type, Expr]] = {
+        "options": (TEXTS, options),
+        "text": (TextType(), Call(function="lettered", args=(options,), named=letters)),
+        "letters": (TEXTS, shown),
+        "right": (IntegerType(), place),
+        "letter": (TextType(), Call(function="nth", args=(shown, place))),
+    }
+    bound = {field: Binding((name, field), type_, {}, expr, span, may) for field, (type_, expr) in fields.items()}
+    return Binding((name,), None, bound, span=span)
+
+
+def letter_shown(scope: Scope, choices: Sequence[Statement], told: Sequence[Expr]) -> Binding | None:
+    """Return the letter of the right option of the first `choices` whose options a prompt shows; None where it shows
+    none."""
+    shown = {part.model_dump_json() for expr in told for part in subexpressions(expr)}
+    for each in choices:
+        fields = scope[each.name().text].fields
+        values = [value for name in ("text", "options") if (value := fields[name].value) is not None]
+        if any(value.model_dump_json() in shown for value in values):
+            return fields["letter"]
+    return None
