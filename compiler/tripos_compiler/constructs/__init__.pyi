@@ -1,4 +1,5 @@
 from .construct import (
+    FILE as FILE,
     Construct as Construct,
 )
 from .reference import (
@@ -25,7 +26,6 @@ from .statements import (
 )
 from .table import (
     CONSTRUCTS as CONSTRUCTS,
-    FILE as FILE,
     constructs_in as constructs_in,
     places_of as places_of,
 )

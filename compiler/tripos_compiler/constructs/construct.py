@@ -7,6 +7,9 @@ from functools import cached_property
 
 from tripos_compiler.constructs.signature import Signature
 
+FILE = "file"
+"""The body of a file."""
+
 
 @dataclass(frozen=True)
 class Construct:

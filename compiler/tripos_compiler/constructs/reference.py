@@ -10,9 +10,9 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from tripos_compiler.constructs.construct import Construct
+from tripos_compiler.constructs.construct import FILE, Construct
 from tripos_compiler.constructs.signature import Item, Maybe, Slot
-from tripos_compiler.constructs.table import CONSTRUCTS, FILE
+from tripos_compiler.constructs.table import CONSTRUCTS
 from tripos_compiler.diagnostics import CODES, find_page
 from tripos_compiler.language.figures import AGGREGATES, AggregateFunction
 
@@ -25,7 +25,7 @@ PAGES: dict[str, tuple[str, ...]] = {name: (name,) for name in ALONE} | {
     "dimension": ("dimension", "metric"),
     "dataset": ("dataset", "like"),
     "chat": ("chat", "continue"),
-    "choices": ("choices",),
+    "options": ("options",),
     "likelihood": ("likelihood", "plain"),
     "let": ("let", "named"),
     "use": ("use", "use_release"),

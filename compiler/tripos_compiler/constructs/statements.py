@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tripos_compiler.constructs.construct import Construct
+from tripos_compiler.constructs.construct import FILE, Construct
 from tripos_compiler.constructs.settings import PROVIDER_FIELDS
 from tripos_compiler.constructs.signature import Mismatch, Slot, Statement
-from tripos_compiler.constructs.table import FILE, constructs_in, places_of
+from tripos_compiler.constructs.table import constructs_in, places_of
 from tripos_compiler.diagnostics import Diagnostics, Label, nearest
 from tripos_compiler.source import (
     BinaryExpr,

@@ -119,7 +119,7 @@ def _has_power(given: Arguments) -> bool:
 _OR = "say what stands in its place: `default({}, …)`"
 NO_ITEM = Partial(("items", "index"), "the list has no item at that position", _OR.format("nth(…)"), _is_there)
 NO_KEY = Partial(("key", "items"), "no option has that letter", _OR.format("key_place(…)"), lambda _: False)
-NO_PLACE = Partial(
+NO_SHUFFLED_PLACE = Partial(
     ("place", "items"), "the list has no item at that position", _OR.format("shuffled_place(…)"), lambda _: False
 )
 NO_FIRST = Partial(("items",), "the list is empty", _OR.format("first(…)"), _has_items("items"))

@@ -119,7 +119,7 @@ GROUPS: dict[str, tuple[Function, ...]] = {
         define(lists.drawn),
         define(lists.shuffled),
         define(lists.key_place, partial=partiality.NO_KEY),
-        define(lists.shuffled_place, partial=partiality.NO_PLACE),
+        define(lists.shuffled_place, partial=partiality.NO_SHUFFLED_PLACE),
         define(lists.in_sequence, "sorted"),
         define(lists.some, "any"),
         define(lists.every, "all"),

@@ -13,14 +13,14 @@ from tripos_compiler.statements.scenarios.contexts import lower_arms_of, lower_c
 from tripos_compiler.statements.scenarios.rows import lower_rows
 from tripos_compiler.statements.scenarios.treatments import treatments
 from tripos_compiler.statements.scoring import check_baselines, lower_compare, lower_grade, lower_score
-from tripos_compiler.statements.steps import Steps, lower_ask, lower_choices, lower_converse, lower_retrieve
+from tripos_compiler.statements.steps import Steps, lower_ask, lower_converse, lower_retrieve, lower_shown_options
 
 LOWERED = {
     "ask": lower_ask,
     "converse": lower_converse,
     "retrieve": lower_retrieve,
     "let": Steps.let,
-    "choices": lower_choices,
+    "options": lower_shown_options,
     "score": lower_score,
     "grade": lambda steps, statement: lower_grade(steps, statement, None),
     "compare": lower_compare,

@@ -1,11 +1,11 @@
 from .asks import (
     lower_ask as lower_ask,
 )
-from .choices import (
-    lower_choices as lower_choices,
-)
 from .conversations import (
     lower_converse as lower_converse,
+)
+from .options import (
+    lower_shown_options as lower_shown_options,
 )
 from .retrieval import (
     lower_retrieve as lower_retrieve,

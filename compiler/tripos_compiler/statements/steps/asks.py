@@ -30,7 +30,7 @@ from tripos_compiler.plan import (
 from tripos_compiler.resolve import Binding, LoadedDataset, Typed, has_lost_part, numbers_of, record_fields, row_fields
 from tripos_compiler.source import Name, Number, Span
 from tripos_compiler.statements.prompts import Question, lower_question, lower_samples
-from tripos_compiler.statements.steps.choices import bind_choices, letter_shown
+from tripos_compiler.statements.steps.options import bind_options, letter_shown
 from tripos_compiler.statements.steps.plain_text import lower_options, lower_plain
 from tripos_compiler.statements.steps.steps import NOT_ASKED, Steps, warn_unasked, warn_undefined
 from tripos_compiler.typing import Elaborator, Localised, is_secret, lower_texts
@@ -140,7 +140,7 @@ def _own(
         message = f"the prompt cannot be filled from a row of `{loaded.dataset.name}`{reason}"
         program.diagnostics.error("E0404", message, written.head, help=help_)
         return None
-    if (letter := letter_shown(scope, steps.choices, [hole.typed.expr for hole in prompt.told()])) is not None:
+    if (letter := letter_shown(scope, steps.options, [hole.typed.expr for hole in prompt.told()])) is not None:
         return prompt, _reply(steps, letter, TextType(), written.head, returns)
     printed = {
         name
@@ -164,7 +164,7 @@ def _for_the_row(steps: Steps, loaded: LoadedDataset, alias: Name, row: Binding)
     hand, its axes, and what is named by `let`, of that row. What other steps yield stays that of the row at hand."""
     taken = {steps.alias: row} if steps.alias is not None else {}
     axes = {each.name: row.fields[each.name] for each in loaded.dataset.fields if _is_axis(each)}
-    lets = {let.name().text for let in (*steps.lets, *steps.choices)}
+    lets = {let.name().text for let in (*steps.lets, *steps.options)}
     given = {name: binding for name, binding in steps.scope.items() if name not in lets}
     scope = {**given, **{name: axis for name, axis in axes.items() if name in given}, **taken, alias.text: row}
     items = steps.program.diagnostics.items
@@ -174,10 +174,10 @@ def _for_the_row(steps: Steps, loaded: LoadedDataset, alias: Name, row: Binding)
         typed = Elaborator(steps.program, scope).expression(let.syntax("value"))
         if typed is not None:
             scope[name.text] = Binding((name.text,), typed.type, {}, typed.expr, name.span, typed.may)
-    for choices in steps.choices:
-        found = bind_choices(steps.program, scope, choices)
+    for options in steps.options:
+        found = bind_options(steps.program, scope, options)
         if found is not None:
-            scope[choices.name().text] = found
+            scope[options.name().text] = found
     del items[mark:]  # what has no value for such a row is wrong only where the prompt names it
     return scope
 

@@ -48,8 +48,8 @@ class Steps:
     others are measured against, where another score of the name does."""
     lets: list[Statement] = field(default_factory=list)
     """Every sound `let` so far."""
-    choices: list[Statement] = field(default_factory=list)
-    """Every sound `choices` so far."""
+    options: list[Statement] = field(default_factory=list)
+    """Every sound `options` so far."""
     wholes: dict[str, Name] = field(default_factory=dict)
     """The names of the steps that call a model, as they are declared."""
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import lm_eval
+from lm_eval.tasks import TaskManager
 
 
 def document(row: dict[str, Any]) -> dict[str, Any]:
@@ -29,22 +30,31 @@ def document(row: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     address, folder = sys.argv[1], Path(sys.argv[2])
-    files = {name: str(folder / f"{name}.jsonl") for name in ("hellaswag", "mmlu", "mmlu_dev")}
-    tasks = [
-        {
-            "task": "hellaswag",
-            "dataset_path": "json",
-            "dataset_kwargs": {"data_files": {"validation": files["hellaswag"]}},
-        }
-        | {"training_split": None, "num_fewshot": 0},
-        {"task": "mmlu_abstract_algebra", "dataset_path": "json", "dataset_name": None, "num_fewshot": 5}
-        | {"dataset_kwargs": {"data_files": {"test": files["mmlu"], "dev": files["mmlu_dev"]}}},
-    ]
+    own = Path(lm_eval.__file__).parent / "tasks"
+    written = {
+        "hellaswag": (own / "hellaswag" / "hellaswag.yaml", {"validation": "hellaswag"}, "training_split: null"),
+        "mmlu_abstract_algebra": (
+            own / "mmlu" / "default" / "mmlu_abstract_algebra.yaml",
+            {"test": "mmlu", "dev": "mmlu_dev"},
+            "num_fewshot: 5\ndataset_name: null",
+        ),
+    }
+    for name, (task, files, more) in written.items():
+        data = json.dumps({split: str(folder / f"{file}.jsonl") for split, file in files.items()})
+        told = (
+            f"include: {task}\ntask: own_{name}\ndataset_path: json\ndataset_kwargs: {{data_files: {data}}}\n{more}\n"
+        )
+        (folder / f"own_{name}.yaml").write_text(told, "utf-8")
     arguments = f"model=smollm2-135m,base_url={address}/v1/completions,tokenizer_backend=remote,num_concurrent=1"
     found = lm_eval.simple_evaluate(
-        model="local-completions", model_args=arguments, tasks=tasks, log_samples=True, bootstrap_iters=0
+        model="local-completions",
+        model_args=arguments,
+        tasks=[f"own_{name}" for name in written],
+        task_manager=TaskManager(include_path=str(folder), include_defaults=False),
+        log_samples=True,
+        bootstrap_iters=0,
     )
-    told = {task: [document(row) for row in rows] for task, rows in found["samples"].items()}
+    told = {task.removeprefix("own_"): [document(row) for row in rows] for task, rows in found["samples"].items()}
     print(json.dumps(told))
 
 

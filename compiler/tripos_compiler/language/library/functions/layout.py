@@ -143,9 +143,9 @@ def lettered(items: Collection[str], letters: str = "") -> str:
     >>> print(lettered(["a", "b"]))
     A. a
     B. b
-    >>> print(lettered(["3", "5"], "甲乙丙丁"))
-    甲. 3
-    乙. 5
+    >>> print(lettered(["3", "5"], "I II III IV"))
+    I. 3
+    II. 5
     """
     return "\n".join(
         f"{letter}. {item}" for letter, item in zip(letters_for(items, letters), ordered(items), strict=True)

@@ -1,4 +1,4 @@
-"""Lowers `choices`: options as they are shown, shuffled and lettered, and where the right one stands among them.
+"""Lowers `options`: options as they are shown, shuffled and lettered, and where the right one stands among them.
 
 Each of its names stands for an expression, as that of a `let` does: so whatever is proved, counted and stored of an
 expression holds of it.
@@ -19,23 +19,23 @@ from tripos_compiler.typing import Elaborator
 TEXTS = ListType(of=TextType())
 
 
-def lower_choices(steps: Steps, statement: Statement) -> bool:
-    """`choices NAME from OPTIONS with key KEY [shuffled by DRAW] [lettered LETTERS]`."""
+def lower_shown_options(steps: Steps, statement: Statement) -> bool:
+    """`options NAME from OPTIONS with key KEY [shuffled by DRAW] [lettered LETTERS]`."""
     name = statement.name()
     good = steps.free(name)
     steps.program.index.scopes.append((statement.syntax("options").span, dict(steps.scope)))
-    found = bind_choices(steps.program, steps.scope, statement)
+    found = bind_options(steps.program, steps.scope, statement)
     if found is None or not good:
         steps.unknown(name)
         return False
-    steps.choices.append(statement)
-    steps.define("choices", name, None, "options, text, letters, right, letter")
+    steps.options.append(statement)
+    steps.define("options", name, None, "options, text, letters, right, letter")
     steps.scope[name.text] = found
     return True
 
 
-def bind_choices(program: Program, scope: Scope, statement: Statement) -> Binding | None:
-    """Return what the name of `choices` means; None where anything of it is wrong, which is reported."""
+def bind_options(program: Program, scope: Scope, statement: Statement) -> Binding | None:
+    """Return what the name of `options` means; None where anything of it is wrong, which is reported."""
     check = Elaborator(program, scope)
     given = check.expression(statement.syntax("options"), TEXTS, "what is chosen from")
     key = check.expression(statement.syntax("key"))
@@ -70,11 +70,11 @@ def bind_choices(program: Program, scope: Scope, statement: Statement) -> Bindin
     return Binding((name,), None, bound, span=span)
 
 
-def letter_shown(scope: Scope, choices: Sequence[Statement], told: Sequence[Expr]) -> Binding | None:
-    """Return the letter of the right option of the first `choices` whose options a prompt shows; None where it shows
+def letter_shown(scope: Scope, options: Sequence[Statement], told: Sequence[Expr]) -> Binding | None:
+    """Return the letter of the right option of the first `options` whose options a prompt shows; None where it shows
     none."""
     shown = {part.model_dump_json() for expr in told for part in subexpressions(expr)}
-    for each in choices:
+    for each in options:
         fields = scope[each.name().text].fields
         values = [value for name in ("text", "options") if (value := fields[name].value) is not None]
         if any(value.model_dump_json() in shown for value in values):
