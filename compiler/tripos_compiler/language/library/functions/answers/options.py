@@ -79,8 +79,8 @@ def chosen_option(text: str, options: Sequence[str], letters: str = "") -> str |
     near = 2 * max(map(len, texts.folded), default=0) + _NEAR  # spaces and marks among the text of an option
     for said in reversed(deque(_SAID.finditer(plain), _LAST)):
         rest = plain[said.end() : said.end() + near]
-        if _WORD.match(rest) is None and (letters := texts.forms.letter.match(rest)) is not None:
-            return texts.one(letters["letters"])
+        if _WORD.match(rest) is None and (marked := texts.forms.letter.match(rest)) is not None:
+            return texts.one(marked["letters"])
         if (found := texts.first(rest)) is not None:
             return found
     lines = [line for line in plain.splitlines() if line.strip(_ENDS)]
