@@ -77,3 +77,14 @@ def test_the_container_is_built_without_what_git_and_tools_leave_behind() -> Non
     assert {".git", ".venv", "results", "**/node_modules"} <= set(ignored)
     kept = {"README.md", "LICENSE", "pyproject.toml", "specs", "docs", "tripos", "compiler", "runtime", "warehouse"}
     assert not kept & set(ignored)
+
+
+def test_what_a_workflow_makes_is_in_the_makefile() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    made = {
+        (path.name, target)
+        for path in (ROOT / ".github/workflows").glob("*.yml")
+        for target in re.findall(r"\bmake (?:[A-Z]+=\S+ )*([a-z-]+)", path.read_text("utf-8"))
+    }
+    assert {("nightly.yml", "test-long"), ("release.yml", "audit")} <= made
+    assert sorted(each for each in made if each[1] not in targets) == []

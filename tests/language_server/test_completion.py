@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from lsprotocol import types as lsp
 from talking import Editor
@@ -133,6 +135,27 @@ def test_files_are_proposed_in_a_path(editor: Editor) -> None:
         assert list(editor.completions("quiz.tripos", 'from "it|"')) == ["items.jsonl"]
     with editor.edited("quiz.tripos", 'use "shared.tripos"', 'use "'):
         assert set(editor.completions("quiz.tripos", 'use "|')) == {"quiz.tripos", "shared.tripos"}
+
+
+def test_a_path_leads_only_to_what_the_benchmark_may_read(starting: Editor, quiz: Path) -> None:
+    (quiz / "rows.csv.gz").touch()
+    (quiz / "notes.txt").touch()
+    (quiz / "data").mkdir()
+    (quiz / "data" / "shipped.tsv").touch()
+    (quiz / "far").symlink_to("/etc")
+    (quiz / "gone").symlink_to("gone")
+    starting.client.open("quiz.tripos")
+
+    def proposed(text: str, typed: str) -> set[str]:
+        with starting.edited("quiz.tripos", text, typed.replace("|", "")):
+            return set(starting.completions("quiz.tripos", typed))
+
+    assert proposed('from "items.jsonl"', 'from "|') == {"items.jsonl", "rows.csv.gz", "data/", "shipped.tsv"}
+    assert proposed('from "items.jsonl"', 'from "data/|') == {"shipped.tsv"}
+    for outside in ("/", "/etc/", "../../", "far/"):
+        assert proposed('from "items.jsonl"', f'from "{outside}|') == set()
+    assert proposed('use "shared.tripos"', 'use "|') == {"quiz.tripos", "shared.tripos", "data/"}
+    assert proposed('use "shared.tripos"', 'use "/|') == proposed('use "shared.tripos"', 'use "far/|') == set()
 
 
 def test_scores_and_aggregates_are_proposed_in_a_measure(editor: Editor) -> None:

@@ -15,6 +15,7 @@ from tests.each import each
 from tripos_compiler.plan import Settings
 from tripos_runtime.models import Endpoint, Message, ModelError, Reply, Request, open_model
 from tripos_runtime.models.catalog.errors import scrub
+from tripos_runtime.models.over_litellm.litellm_client import library
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
 USAGE = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
@@ -235,6 +236,11 @@ def test_structured_output_is_known_for_each_model(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("OPENAI_API_KEY", "not-a-key")
     far = {"openai/far": Endpoint("https://example.org/v1")}
     assert [open_model(name, far).structured for name in ("openai/gpt-4o", "openai/far")] == [True, False]
+
+
+def test_litellm_is_told_not_to_fetch_its_map_of_prices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LITELLM_LOCAL_MODEL_COST_MAP", raising=False)
+    library.__wrapped__()
     assert os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] == "True"
 
 

@@ -19,7 +19,7 @@ from tripos_compiler.diagnostics import Diagnostic, Diagnostics, deny
 from tripos_compiler.resolve import Memory, path_beside
 from tripos_compiler.source import Name, Source, Text
 from tripos_compiler.syntax import parse, raw_tokens, split_pieces
-from tripos_runtime.datasets import DataFolders, access_of
+from tripos_runtime.datasets import DataFolders, FileAccess, access_of
 
 TOLD = ("use", "benchmark")
 """The words with which the statements of a header begin."""
@@ -239,6 +239,11 @@ class OpenBenchmark:
     def data_folders(self) -> tuple[Path, ...]:
         """Return where data is looked for beside the folder of a spec."""
         return self._settled()[0].data.folders
+
+    @property
+    def access(self) -> FileAccess | None:
+        """Return what it may read."""
+        return self._settled()[0].data.access
 
     def compilation(self) -> Compilation:
         """Return what the benchmark comes to as it is now. Its spans are right until the next call.

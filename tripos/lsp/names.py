@@ -17,10 +17,14 @@ from tripos_compiler.plan import FIXED, ChoiceType, Type
 from tripos_compiler.resolve import Binding, Symbol
 from tripos_compiler.source import Name
 from tripos_compiler.syntax import Token
+from tripos_runtime.datasets import PACKED, SHIPPED, FileAccess, access_of
 
 STAND_IN = "a_name_that_is_typed"
 """Stands where something is missing, so that the statement is one and the compiler says what is in scope."""
-DATA = (".jsonl", ".json", ".csv", ".parquet", ".arrow", ".feather", ".yaml", ".yml", ".py")
+DOCUMENTS = (".json", ".yaml", ".yml")
+ROWS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".feather", ".ipc", ".xlsx")
+READ = {"dataset": ROWS, "tree": DOCUMENTS, "function": (".py",), "scorer": (".py",)}
+"""The files that the path after `from` can name, by the statement; data may be packed."""
 MOST = 500
 """So many files of a folder are proposed."""
 KINDS = {
@@ -149,17 +153,25 @@ def paths_at(view: View, cursor: Cursor) -> tuple[int, Iterator[Proposal]]:
     words = [token.text for token in cursor.before]
     if not view.session.is_spec(view.path) or "\n" in typed:
         return begin, iter(())
-    folder = typed.rpartition("/")[0]
+    folder = typed[: typed.rfind("/") + 1]
+    beside = Path(view.path).parent
     if words[:1] == ["use"]:
-        return begin, _paths_below([Path(view.path).parent], folder, (SUFFIX,))
-    if words[-1:] == ["from"] and cursor.keyword in ("dataset", "tree", "function", "scorer"):
+        return begin, _paths_below(view, [beside], folder, (SUFFIX,))
+    if words[-1:] == ["from"] and cursor.keyword in READ:
         data = [folder for each in view.checked for folder in each.benchmark.data_folders]
-        return begin, _paths_below([Path(view.path).parent, *data], folder, DATA)
+        suffixes = READ[cursor.keyword]
+        packed = tuple(f"{each}{pack}" for each in suffixes for pack in PACKED if each != ".py")
+        return begin, _paths_below(view, [beside, *data, beside / SHIPPED], folder, (*suffixes, *packed))
     return begin, iter(())
 
 
-def _paths_below(roots: list[Path], inside: str, suffixes: tuple[str, ...]) -> Iterator[Proposal]:
+def _paths_below(view: View, roots: list[Path], inside: str, suffixes: tuple[str, ...]) -> Iterator[Proposal]:
+    """Yield the files and folders in a folder, those alone that the benchmark may read."""
+    given = [each.benchmark.access for each in view.checked]
+    accesses = [each for each in given if each is not None] or [access_of(Path(view.path))]
     for root in dict.fromkeys(roots):
+        if not _allowed(accesses, root / inside / f"any{suffixes[0]}"):
+            continue
         try:
             with os.scandir(root / inside) as entries:
                 found = sorted(entries, key=lambda entry: entry.name)
@@ -168,10 +180,18 @@ def _paths_below(roots: list[Path], inside: str, suffixes: tuple[str, ...]) -> I
         for entry in found[:MOST]:
             if entry.name.startswith("."):
                 continue
-            if entry.is_dir():
-                yield Proposal(f"{entry.name}/", Kind.Folder)
-            elif entry.name.endswith(suffixes):
+            path = Path(entry.path)
+            if entry.name.endswith(suffixes) and _allowed(accesses, path):
                 yield Proposal(entry.name, Kind.File)
+            elif _allowed(accesses, path / f"any{suffixes[0]}") and path.is_dir():
+                yield Proposal(f"{entry.name}/", Kind.Folder)
+
+
+def _allowed(accesses: Sequence[FileAccess], path: Path) -> bool:
+    try:
+        return any(access.allows(path) for access in accesses)
+    except (OSError, RuntimeError, ValueError):  # a loop of links, or a path that the system does not take
+        return False
 
 
 @dataclass(frozen=True)

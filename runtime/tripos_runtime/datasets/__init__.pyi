@@ -12,10 +12,12 @@ from .data_folders import (
     PROGRAM as PROGRAM,
     SHIPPED as SHIPPED,
     DataFolders as DataFolders,
+    FileAccess as FileAccess,
     access_of as access_of,
     files_of as files_of,
 )
 from .decompression import (
+    PACKED as PACKED,
     check_nesting as check_nesting,
 )
 from .formats import (

@@ -127,9 +127,11 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
         forget_diagnostics(program, mark, "E0402")  # what was left out may be the text in the other language
     settings = lower_settings(program, statement)
     _check_repeats(program, statement, name, settings)
-    cascade = lower_cascade(program, statement, role, lower_samples(statement))
+    cascaded = is_cascade(statement)
+    cascade = lower_cascade(program, statement, role, lower_samples(statement)) if cascaded else None
     chat = _chat(program, scope, statement, given)
-    if prompt is None or given is None or not fair or cascade is False or (systems and system is None) or chat is False:
+    unclear = chat is False or (systems and system is None) or (cascaded and cascade is None)
+    if prompt is None or given is None or not fair or unclear:
         return
     if given.type is None and not _mentions_metrics(prompt.holes, system.holes if system else {}):
         help_ = "put `{{ metrics }}` into the prompt"
@@ -150,8 +152,8 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
         reward=given.reward,
         settings=settings,
         samples=lower_samples(statement),
-        then=cascade.role if isinstance(cascade, Cascade) else None,
-        unsure_below=cascade.unsure_below if isinstance(cascade, Cascade) else 0.0,
+        then=cascade.role if cascade is not None else None,
+        unsure_below=cascade.unsure_below if cascade is not None else 0.0,
         blind=statement.one_of("blind") is not None,
         numbers={} if given.reward else numbers_of(program, given.type or NumberType()),
     )
@@ -270,33 +272,37 @@ class Cascade:
     unsure_below: float
 
 
-def lower_cascade(program: Program, statement: Statement, role: Name, samples: int) -> Cascade | bool | None:
-    """Return the cascade that a scorer is; None where it is none, and False, reported, where it is wrong."""
+def is_cascade(statement: Statement) -> bool:
+    """Return true if a scorer has a word of a cascade: a stronger role, or when it is asked."""
+    return isinstance(statement.find("stronger"), Name) or statement.one_of("unsure") is not None
+
+
+def lower_cascade(program: Program, statement: Statement, role: Name, samples: int) -> Cascade | None:
+    """Return the cascade that a scorer is which has a word of one; None, reported, where it is wrong."""
     stronger, unsure = statement.find("stronger"), statement.one_of("unsure")
     if not isinstance(stronger, Name):
-        if unsure is None:
-            return None
+        assert unsure is not None
         message = "`unsure` says when a stronger role is asked, and there is none"
         program.diagnostics.error("E0206", message, unsure.head, help=f"write `{WRITTEN_CASCADE}`")
-        return False
+        return None
     if not program.is_declared("role", stronger):
-        return False
+        return None
     first, second = program.roles.get(role.text), program.roles.get(stronger.text)
     if second is not None and (second.kind == "compared" or stronger.text == role.text):
         message = f"`{stronger.text}` is no stronger judge: it is under test, or judges already"
         program.diagnostics.error("E0208", message, stronger.span, help="declare a role for the stronger judge")
-        return False
+        return None
     if unsure is None:
         message = "nothing says when the judges are unsure"
         program.diagnostics.error("E0206", message, statement.head, help="write `unsure below 0.8`")
-        return False
+        return None
     if samples == 1 and first is not None and first.kind != "panel":
         message = "one verdict shows no agreement: a single judge that is asked once is never unsure"
         program.diagnostics.error("E0206", message, unsure.head, help="write `samples 5`, or declare the role `panel`")
-        return False
+        return None
     number = unsure.syntax("number")
     if not isinstance(number, Number) or not 0 < number.value <= 1:
         help_ = "write a share of verdicts, such as `unsure below 0.8`"
         program.diagnostics.error("E0301", "`unsure` must be above 0 and at most 1", number.span, help=help_)
-        return False
+        return None
     return Cascade(stronger.text, float(number.value))
