@@ -119,7 +119,7 @@ def replay(name: str, first: Floats, second: Floats, span: float) -> Replayed:
     """Decide a comparison with all items, and in random orders by a sequence."""
     pairs = [dict(enumerate(values.tolist())) for values in (first, second)]
     found = compare_paired(*pairs).difference
-    decision = int(np.sign(found.value or 0)) if (found.p or 1) < LEVEL else 0
+    decision = int(np.sign(found.value or 0)) if found.p is not None and found.p < LEVEL else 0
     costs, wrong, undecided = [], 0, 0
     for seed in range(ORDERS):
         sequence, total = BettingSequence((-span, span), planned=len(first), steps=2), 0.0
@@ -169,6 +169,30 @@ def graded() -> list[tuple[str, Floats, Floats, float]]:
     return found[:REAL]
 
 
+def hindsight(first: Floats, second: Floats, span: float) -> float:
+    """Return the share of items that the best single bet costs, which is known only once all items are: no mixture of
+    bets does better in the mean."""
+    least = 1.0
+    for bet in np.geomspace(0.02, 0.95, 25):
+        shares = []
+        for seed in range(ORDERS):
+            differences = np.random.default_rng(seed).permutation(first - second) / span
+            capital = [np.cumsum(np.log1p(side * bet * differences)) for side in (1, -1)]
+            reached = np.nonzero(np.maximum(*capital) >= np.log(2 / LEVEL))[0]
+            shares.append((reached[0] + 1) / len(differences) if len(reached) else 1.0)
+        least = min(least, float(np.mean(shares)))
+    return least
+
+
+def drawn(comparisons: list[tuple[str, Floats, Floats, float]], items: int) -> list[tuple[str, Floats, Floats, float]]:
+    """Draw so many conversations of each comparison of tutors, with replacement: benchmarks have more than MRBench."""
+    random = np.random.default_rng(2)
+    places = [random.integers(0, len(first), items) for _, first, _, _ in comparisons]
+    return [
+        (name, first[at], second[at], span) for (name, first, second, span), at in zip(comparisons, places, strict=True)
+    ]
+
+
 def main() -> None:
     """Print the tables."""
     streams = int(sys.argv[1]) if len(sys.argv) > 1 else STREAMS
@@ -194,6 +218,16 @@ def main() -> None:
     costs, wrong = [each.cost for each in told_all], [each.wrong for each in told_all]
     print(f"{len(told_all)} comparisons: cost {np.median(costs):.1%} in the median, {np.mean(costs):.1%} in the mean;")
     print(f"  another decision {np.mean(wrong):.1%}")
+    best = [hindsight(first, second, span) for _, first, second, span in (*simulated(), *graded())]
+    print(f"  the best bet in hindsight costs {np.median(best):.1%} in the median")
+    for items in (500, 1000, 2000):
+        more = [replay(*each) for each in drawn(graded(), items)]
+        both = [each.cost for each in told_all[: len(told_all) - len(more)]] + [each.cost for each in more]
+        print(
+            f"  tutors on {items:,} conversations: {np.median([each.cost for each in more]):.1%}; all {np.median(both):.1%};",
+            end="",
+        )
+        print(f" another decision {np.mean([each.wrong for each in more]):.1%}")
 
 
 if __name__ == "__main__":
