@@ -26,7 +26,7 @@ JACKKNIFED = frozenset(
     (
         *("kendall_w", "krippendorff_alpha", "kendall_tau", "spearman"),
         *("cohen_kappa", "quadratic_kappa", "gwet_ac1", "gwet_ac2", "mcc"),
-        *("ece", "auroc"),
+        *("ece", "auroc", "length_controlled"),
     )
 )
 NO_MORE_THAN_ROUNDING = 1e-12

@@ -28,7 +28,14 @@ from tripos_warehouse.query.raters import COMPLETE, WITH_SINGLES, find_statistic
 from tripos_warehouse.statistics import Floats, Ints, SummedMetric, corpus_metric, matthews
 from tripos_warehouse.statistics.agreement import tau_of_stacks
 from tripos_warehouse.statistics.preferences import NOBODY_ELSE, Preference, bradley_terry, fondness
-from tripos_warehouse.statistics.validity import RankedTruths, brier, calibration_error, calibration_noise, log_loss
+from tripos_warehouse.statistics.validity import (
+    LengthControlled,
+    RankedTruths,
+    brier,
+    calibration_error,
+    calibration_noise,
+    log_loss,
+)
 
 BETWEEN = "\x1f"
 """Stands between a model and a judge where a statistic is about both."""
@@ -288,7 +295,7 @@ def _median(items: Words, values: Numbers) -> dict[str, Any]:
 
 
 OF_TEXTS = frozenset({"corpus_bleu", "corpus_chrf", "corpus_ter"})
-OF_SUMS = OF_TEXTS | {"mcc", "brier", "log_loss", "ece", "auroc"}
+OF_SUMS = OF_TEXTS | {"mcc", "brier", "log_loss", "ece", "auroc", "length_controlled"}
 """Metrics of a whole set, of what replies say (`keys`) and should say (`subjects`), each as JSON."""
 
 
@@ -322,6 +329,8 @@ def _summed(what: str, settings: str, items: Words, subjects: Words, keys: Words
     return {**found, "reason": unknown, "pulls": pulls, "draws": draws}
 
 
+Metric = SummedMetric | RankedTruths | LengthControlled
+
 CLEAR = 2.5
 """A calibration error of so many times what chance shows has an interval."""
 
@@ -335,7 +344,7 @@ def _bins(settings: str) -> int:
     return int(json.loads(settings).get("bins", 10))
 
 
-def _metric(what: str, settings: str, saying: list[str], truths: list[str]) -> SummedMetric | RankedTruths | str:
+def _metric(what: str, settings: str, saying: list[str], truths: list[str]) -> Metric | str:
     if what in OF_TEXTS:
         return _translation(what, settings, saying, truths)
     if what == "mcc":
@@ -348,7 +357,9 @@ def _metric(what: str, settings: str, saying: list[str], truths: list[str]) -> S
             return log_loss(numbers, true)
         case "ece":
             return calibration_error(numbers, true, _bins(settings))
-    return RankedTruths(numbers, true)
+        case "auroc":
+            return RankedTruths(numbers, true)
+    return LengthControlled(numbers, true)
 
 
 def _translation(what: str, settings: str, said: list[str], true: list[str]) -> SummedMetric | str:

@@ -46,4 +46,14 @@ FORECAST_AGGREGATES: tuple[AggregateFunction, ...] = (
         between(0.0, 1.0),
         missing=_SKIP_ONLY,
     ),
+    AggregateFunction(
+        "length_controlled",
+        (AggregateParameter("win", "chances"), AggregateParameter("longer", "scores")),
+        "the share of wins that there would be if replies were as long as those that they are held against, from a "
+        "logistic regression of wins on the hyperbolic tangent of the standardised difference of lengths. It has no "
+        "term for the difficulty of an instruction and no penalty, which AlpacaEval's own has",
+        "Dubois et al., Length-Controlled AlpacaEval, 2024",
+        between(0.0, 1.0),
+        missing=_SKIP_ONLY,
+    ),
 )

@@ -91,7 +91,8 @@ JUDGED = (
     "mean_tau_agreement",
 )
 OF_TEXTS = ("corpus_bleu", "corpus_chrf", "corpus_ter")
-SUMMED = (*OF_TEXTS, "mcc", "brier", "log_loss", "ece", "auroc")
+OF_NUMBERS = ("brier", "log_loss", "ece", "auroc", "length_controlled")
+SUMMED = (*OF_TEXTS, "mcc", *OF_NUMBERS)
 """Metrics of a whole set that are functions of sums over its items."""
 RATED = ("scorer", "round")
 """What tells scores of a reply apart, beside its rater."""

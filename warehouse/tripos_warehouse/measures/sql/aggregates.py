@@ -16,7 +16,7 @@ import json
 from dataclasses import dataclass, replace
 
 from tripos_compiler.language.figures import conversations_before
-from tripos_warehouse.measures.sql.aggregate_tables import JUDGED, OF_TEXTS, SUMMED
+from tripos_warehouse.measures.sql.aggregate_tables import JUDGED, OF_NUMBERS, OF_TEXTS, SUMMED
 from tripos_warehouse.measures.sql.class_measures import ClassMeasures
 from tripos_warehouse.measures.sql.parts import (
     OF_TALK,
@@ -216,10 +216,13 @@ from (
     def _summed(self, function: str) -> FigureTables:
         """A metric of what replies say and should say; where a missing text counts, it is empty."""
         pairs = self._pairs()
-        given = "coalesce(key, '\"\"')" if self.missing == "zero" and function in OF_TEXTS else "key"
+        given, gold = "coalesce(key, '\"\"')" if self.missing == "zero" and function in OF_TEXTS else "key", "gold"
+        if function in OF_NUMBERS:
+            given, gold = "value::varchar", '"gold value"::varchar'
         rows = self.parts.add(
             "rows",
-            f"""select {self._by}, item_id, sample_id, {given} as key, gold, NULL::double as value, "has value"
+            f"""select {self._by}, item_id, sample_id, {given} as key, {gold} as gold, NULL::double as value,
+  "has value"
 from {pairs}""",
         )
         settings = quoted(json.dumps(self.figure.named, sort_keys=True)) if self.figure.named else "'{}'"

@@ -30,6 +30,9 @@ from .items import (
     tested_correlation as tested_correlation,
     wrongly_keyed as wrongly_keyed,
 )
+from .length_control import (
+    LengthControlled as LengthControlled,
+)
 from .prevalence import (
     CorrectedPrevalence as CorrectedPrevalence,
     corrected_prevalence as corrected_prevalence,
