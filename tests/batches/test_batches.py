@@ -45,7 +45,8 @@ def test_a_run_by_batches_has_the_tables_of_a_live_run_and_costs_half(place: Pla
     assert len(found := marked(place.folder / "batch")) > 4 and found <= set(place.server.batches)
     again = place.run("batch", "--batch")
     assert again.code == 0 and again.summary["calls"]["asked"] == 0
-    assert len(place.server.batches) <= 10  # a batch for each level and model, not one a request
+    # Levels and not single requests: beside other work a pause of 30 ms may pass before the last request of a level.
+    assert 3 * len(place.server.batches) <= len(place.server.submitted), len(place.server.batches)
 
 
 def marked(store: Path) -> set[str | None]:

@@ -142,9 +142,8 @@ class Store:
         check_marker(folder, MARKER, STORE_FORMAT)
         store = cls(folder, clock, tell, tolerant=tolerant, bucket=bucket)
         _opened.add(store)
-        if bucket is not None:
-            bucket.sync()
-        if writes:
+        is_open = bucket is None or bool(bucket.sync().sessions) or bool(segments(folder))
+        if writes and is_open:  # a request less where nobody works on a bucket
             with suppress(StoreError):  # who only reads need not be able to write
                 store.recover()
         return store
