@@ -22,8 +22,10 @@ import numpy as np
 from tests.compiler.compiling import compile_text, plan_of
 from tests.warehouse.synthetic import Results
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures import Half, MeasureRow, evaluate, remeasure_pairs
+from tripos_warehouse.measures import MeasureRow, corrected_difference, evaluate, three_by_cell
 from tripos_warehouse.query import Connection
+from tripos_warehouse.statistics import StatisticResult, t_quantile
+from tripos_warehouse.statistics.intervals import bounded
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect
 
@@ -185,23 +187,30 @@ def _width(row: MeasureRow) -> float | None:
 
 def _of_differences(connection: Connection, plan: Plan) -> Iterator[tuple[str, Held]]:
     """Yield the outcome of differences whose truth is 0, of models with the same graded items and with others."""
-    items = [f"i{item:03}" for item in range(ITEMS)]
     measure = next(each for each in plan.measures if each.name == "marks_mean")
-    own = measure.model_copy(update={"corrected": False})
-    names = sorted({model for (model,) in connection.execute("select distinct model from demo.scores").fetchall()})
-    kinds: dict[str, list[tuple[bool, bool]]] = {"same items graded": [], "other items graded": []}
-    for first, second in zip(names[::2], names[1::2], strict=False):
-        half = Half(connection, "demo", (first, second))
-        kind = "same items graded" if names.index(second) % 4 == 1 else "other items graded"
-        pair = []
-        for each in (own, measure):
-            difference = remeasure_pairs(half, plan, each, items)[first, second]
-            low, high = difference.low, difference.high
-            pair.append(low is not None and high is not None and low <= 0 <= high)
-        kinds[kind].append((pair[0], pair[1]))
-    for kind, pairs in kinds.items():
-        judge, corrected = (sum(pair[place] for pair in pairs) / len(pairs) for place in (0, 1))
-        yield f"difference, {kind}", Held(judge, corrected, float("nan"), len(pairs))
+    threes = {model: three for (_, model), three in three_by_cell(connection, plan, measure).items()}
+    names = sorted(threes)
+    kinds: dict[str, list[tuple[bool, bool, float]]] = {"same items graded": [], "other items graded": []}
+    for place in range(0, len(names) - 1, 2):
+        first, second = (threes[name] for name in names[place : place + 2])
+        corrected, _ = corrected_difference([first], [second], (-4.0, 4.0))
+        pulls = second.judge.pulls - first.judge.pulls
+        alone = StatisticResult(second.judge.value - first.judge.value, clusters=ITEMS)
+        judge = bounded(alone, float(np.sqrt((pulls**2).sum())), ITEMS - 1, (-4.0, 4.0))
+        pulls = second.people.pulls - first.people.pulls
+        reach = t_quantile(0.975, GRADED - 1) or 0.0
+        width = (corrected.high or 0.0) - (corrected.low or 0.0)
+        of_people = 2 * reach * float(np.sqrt((pulls**2).sum()))
+        kinds["same items graded" if place % 4 == 0 else "other items graded"].append(
+            (_is_within(judge, 0.0), _is_within(corrected, 0.0), width / of_people)
+        )
+    for kind, those in kinds.items():
+        means = [sum(each[place] for each in those) / len(those) for place in range(3)]
+        yield f"difference, {kind}", Held(means[0], means[1], means[2], len(those))
+
+
+def _is_within(found: StatisticResult, truth: float) -> bool:
+    return found.low is not None and found.high is not None and found.low <= truth <= found.high
 
 
 def main() -> None:

@@ -82,6 +82,28 @@ def test_a_report_remarks_on_an_item_that_goes_against_the_rest(keyed: list[list
     assert remarks[0].startswith("`right`: models that do better elsewhere do worse on ")
 
 
+def test_a_report_remarks_on_items_that_are_nearly_the_same(
+    tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("keyed.tripos").write_text(SPEC.replace("number integer", "number text"), "utf-8")
+    texts = [
+        "Ann has twelve apples and gives five of them to Ben. How many are left in her basket?",
+        "Ann has twelve apples and gives five of them to Tom. How many are left in her basket?",
+        "Which planet of the solar system is nearest to the sun, and which one is the largest?",
+        "A train leaves the station at noon and arrives at two; how long did its journey take?",
+        "Name the river on whose banks the city of Vienna was built, and where it has its end.",
+        "short one",
+        "short two",
+    ]
+    Path("items.jsonl").write_text("\n".join(json.dumps({"number": each, "answer": "x"}) for each in texts), "utf-8")
+    models = "mock/careful,mock/careful:b,mock/careful:c"
+    assert tripos("run", "keyed.tripos", "--model", models, "--json").code == 0
+    told = [each["text"] for each in tripos("report", "--json").data["remarks"] if each["kind"] == "items"]
+    [near] = [each for each in told if "nearly the same" in each]
+    assert near.startswith("1 item is nearly the same as another, which stands in brackets: ")
+
+
 def test_of_items_without_a_wrong_key_hardly_any_is_said_to_have_one() -> None:
     """Of 60 tests of 40 items, by ten models of like strength, at most one in seven names any."""
     named = 0

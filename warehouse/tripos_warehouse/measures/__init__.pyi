@@ -10,6 +10,10 @@ from .differences.components import (
     measure_components as measure_components,
     scored_step as scored_step,
 )
+from .differences.corrected_pairs import (
+    corrected_difference as corrected_difference,
+    three_by_cell as three_by_cell,
+)
 from .differences.floors import (
     BASELINE as BASELINE,
     Matched as Matched,

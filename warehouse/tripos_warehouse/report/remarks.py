@@ -58,6 +58,10 @@ MANY = 0.2
 """A share of the items that is worth a remark."""
 APART = 0.5
 """Judges who are so much of a scale apart are at odds."""
+MOST_COMPARED = 1000
+"""The most items whose texts are compared with each other."""
+LEAST_LETTERS = 40
+"""Shorter texts are alike without being copies, as sums are."""
 CUT = ("length", "max_tokens", "MAX_TOKENS")
 """How providers say that a reply was cut off."""
 
@@ -105,6 +109,7 @@ def find_remarks(connection: Connection, plan: Plan, run: RunRecord, only: Only)
             _one_value(connection, plan, run, schema),
             _copies(connection, plan, run, schema),
             _items(connection, run, schema),
+            _near_items(connection, run, schema),
             _snapshots(connection, plan),
             _outdated(connection, run, schema),
             _repeats(connection, plan),
@@ -311,6 +316,32 @@ def _items(connection: Connection, run: RunRecord, schema: str) -> Iterator[Rema
                 f" look at `from {run.benchmark}.disagreements()`"
             )
             yield Remark("items", told)
+
+
+def _near_items(connection: Connection, run: RunRecord, schema: str) -> Iterator[Remark]:
+    """Yield items whose texts are nearly those of another: they count twice, and intervals take them for two."""
+    if sum(not is_baseline(model) for model in run.models) < LEAST_MODELS:
+        return
+    rows = _rows(connection, f"select item_id, any_value(fields) from {schema}.items group by item_id order by item_id")
+    if not FEWEST <= len(rows) <= MOST_COMPARED:
+        return
+    from tripos_compiler.language.contamination import NearTexts, letters_and_digits
+
+    kept: NearTexts[str] = NearTexts()
+    near: dict[str, str] = {}
+    for item, fields in rows:
+        values = orjson.loads(fields).values() if fields else ()
+        text = " ".join(value for value in values if isinstance(value, str))
+        if len(letters_and_digits(text)) < LEAST_LETTERS:
+            continue
+        if (like := kept.find(text)) is not None:
+            near[item] = like[0]
+        kept.add(item, text)
+    if near:
+        told = ", ".join(f"{item} ({other})" for item, other in list(near.items())[:3])
+        more = f" and {len(near) - 3:,} more" if len(near) > 3 else ""
+        many = f"{len(near):,} item{' is' if len(near) == 1 else 's are'}"
+        yield Remark("items", f"{many} nearly the same as another, which stands in brackets: {told}{more}")
 
 
 def _outdated(connection: Connection, run: RunRecord, schema: str) -> Iterator[Remark]:
