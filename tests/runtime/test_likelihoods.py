@@ -184,7 +184,7 @@ def test_a_local_model_says_how_likely_a_text_is() -> None:
                 LOCAL,
                 (Message("user", "The capital of France is "),),
                 plain=True,
-                options=("Paris", "Paris, of", "Rome"),
+                options=("Paris", "Paris, of", "Rome", "巴黎"),
             )
             first = await model.ask(request)
             assert first.text == (await model.ask(request)).text
@@ -198,7 +198,8 @@ def test_a_local_model_says_how_likely_a_text_is() -> None:
         finally:
             await model.close()
 
-    paris, more, rome = asyncio.run(go())
+    paris, more, rome, chinese = asyncio.run(go())
+    assert chinese["tokens"] > 2 and chinese["logprob"] < rome["logprob"]  # tokens that are parts of characters
     assert paris["greedy"] and not rome["greedy"]
     assert paris["logprob"] > rome["logprob"]
     assert more["logprob"] < paris["logprob"]

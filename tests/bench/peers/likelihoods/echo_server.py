@@ -2,8 +2,8 @@
 
     python echo_server.py                  its address is the first line that it prints
 
-llama.cpp's own server says no probability of a prompt. Here the end of a text, `LAST` tokens of it, is written under a
-grammar that allows nothing else, and each of these tokens has its logarithm; those before have none (`null`). A text
+llama.cpp's own server says no probability of a prompt. Here the end of a text, `LAST` tokens of it, is asked for token by
+token, and each of these has its logarithm; those before have none (`null`). A text
 has the same answer however often it is asked for, as text or as tokens.
 """
 
@@ -20,7 +20,9 @@ from tripos_runtime.models.local.local import weights_of
 from tripos_runtime.models.local.local_process import LocalProcess
 
 MODEL = "smollm2-135m"
-LAST = 24
+LAST = 16
+END: dict[str, Any] = {"id": None, "token": "", "logprob": 0.0, "top_logprobs": [{"token": "", "logprob": 0.0}]}
+"""Where the model writes the end, of which the server says nothing."""
 ONE = threading.Lock()
 """One request at a time: the last bits of a logarithm depend on what is computed beside it."""
 
@@ -44,24 +46,38 @@ class Weights:
     def text(self, tokens: list[int]) -> str:
         return str(self.post("detokenize", tokens=tokens)["content"])
 
+    def next(self, before: tuple[int, ...], token: int) -> dict[str, Any]:
+        """Return the logarithm of a token after others, and the likeliest one there. Of a part of a character that is
+        written nothing is said: it is looked up among all, while a full stop is written."""
+        part = "\ufffd" in self.text([token])
+        told = self.post(
+            "completion",
+            prompt=list(before),
+            n_predict=1,
+            n_probs=1 << 20 if part else 1,
+            logit_bias=[[self.tokens(".")[0] if part else token, 1000]],
+            temperature=0,
+            cache_prompt=True,
+        )["completion_probabilities"][0]
+        every = told["top_logprobs"]
+        [found] = [each for each in every if each["id"] == token] if part else [told]
+        assert found["id"] == token
+        return {**found, "top_logprobs": every[:1]}
+
     @lru_cache(maxsize=4096)  # noqa: B019 - one server for the process
     def told(self, tokens: tuple[int, ...]) -> dict[str, Any]:
         """Return the text of tokens and one more, with their logarithms."""
         begin = max(1, len(tokens) - LAST)
-        forced = tokens[begin:]
-        grammar = {"grammar": f"root ::= {' '.join(f'<[{token}]>' for token in forced)} .*"} if forced else {}
-        said = self.post(
-            "completion", prompt=list(tokens[:begin]), n_predict=len(forced) + 1, n_probs=1, temperature=0, **grammar
-        )["completion_probabilities"]
-        assert [each["id"] for each in said[: len(forced)]] == list(forced)
+        said = [self.next(tokens[:place], tokens[place]) for place in range(begin, len(tokens))]
+        written = self.post("completion", prompt=list(tokens), n_predict=1, n_probs=1, temperature=0)
+        said.append((written.get("completion_probabilities") or [END])[0])
         tops = [{each["top_logprobs"][0]["token"]: each["top_logprobs"][0]["logprob"]} for each in said]
-        last = said[-1]["token"] if len(said) > len(forced) else ""
-        more = len(forced) + 1 - len(said)  # nothing was written: a server says the token that ends the text
+        last = said[-1]["token"]
         return {
             "text": self.text(list(tokens)) + last,
             "tokens": [*(self.text([each]) for each in tokens), last],
-            "token_logprobs": [*[None] * begin, *(each["logprob"] for each in said), *[0.0] * more],
-            "top_logprobs": [*[None] * begin, *tops, *[{"": 0.0}] * more],
+            "token_logprobs": [*[None] * begin, *(each["logprob"] for each in said)],
+            "top_logprobs": [*[None] * begin, *tops],
         }
 
 
