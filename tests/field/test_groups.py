@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import Command
 from tests.field.running import Figures, figures_of, lines
 
 CATEGORIES = {
@@ -183,3 +184,19 @@ def test_many_tasks_with_instructions_of_their_own_are_one_block(tmp_path: Path)
     micro = sum(values[name] * sizes[name] for name in NAMES) / sum(sizes.values())
     assert found["solve.micro"].value == pytest.approx(micro)
     assert 0 < micro < 1 and micro != pytest.approx(found["solve.average"].value)
+
+
+def test_two_models_are_compared_at_every_node(
+    tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    head, _, _ = SUBJECTS.partition("  measure micro")
+    spec = f"{head}  measure at_node = mean(right) by q.subject.nodes, field.group, q.source.exam.board\n}}\n"
+    (tmp_path / "spec.tripos").write_text(spec, "utf-8")
+    (tmp_path / "questions.jsonl").write_text(lines(questions()[:24]), "utf-8")
+    assert tripos("run", "spec.tripos", "--model", "mock/careful,mock/careless").code == 0
+    done = tripos("compare", "--json")
+    assert done.code == 0, done.err
+    assert done.data["unpaired"] == []
+    cells = {tuple(row["of"].split(", ")) for row in done.data["rows"] if row["section"] == "measure"}
+    assert {("Science / Physics / Optics", "science", board) for board in ("North", "South")} <= cells

@@ -34,8 +34,10 @@ def mean_of(measure: Measure) -> Aggregate | None:
 
 
 def paired_mean_of(measure: Measure) -> Aggregate | None:
-    """The same where scores without a value are left out, so that what both sides have can be paired."""
-    return mean_of(measure) if measure.missing == "skip" else None
+    """The same where scores without a value are left out, so that what both sides have can be paired, and where its
+    cells follow from columns of the scores: fields of rows and groups of axes are none."""
+    mean = mean_of(measure) if measure.missing == "skip" else None
+    return None if mean is None or any("." in name for name in mean.by) else mean
 
 
 def paired_means(
