@@ -118,20 +118,28 @@ def test_what_is_no_baseline_is_said_to_be_none(name: str) -> None:
     assert error.value.code == "R0103"
 
 
-def filled(spec: Path, text: str | None = None) -> RoleBinding:
+def filled(spec: Path, text: str | None = None, name: str = "baseline/majority") -> RoleBinding:
     if text is not None:
         spec.write_text(text, "utf-8")
     found = find_spec(str(spec))
     plan = found.compile().plan
     assert plan is not None
     source = CaseSource(plan, found.folders, (str(spec),))
-    return with_majority(bind(plan, ("m", "baseline/majority"), {}), plan, source, Selection())
+    return with_majority(bind(plan, ("m", name), {}), plan, source, Selection())
 
 
 def test_majority_stands_for_the_most_frequent_right_answer_of_each_question(spec: Path) -> None:
     # Of a tie, both.
     names = {f"baseline/constant:{answer}" for answer in ("true", "0", "sum", "product")}
     assert set(filled(spec).of("candidate")) == {"m", *names}
+
+
+def test_a_constant_without_a_text_stands_for_every_right_answer(spec: Path) -> None:
+    answers = {str(row["at"]) for row in ROWS} | {"true", "false", "sum", "product"}
+    assert set(filled(spec, name="baseline/constant").of("candidate")) == {
+        "m",
+        *(f"baseline/constant:{answer}" for answer in answers),
+    }
 
 
 def test_answers_that_are_each_right_once_are_not_the_most_frequent(spec: Path) -> None:

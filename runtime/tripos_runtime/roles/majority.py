@@ -2,7 +2,8 @@
 
 A model that is asked does not see the gold, and must not. So `baseline/majority` is no model: before a run starts it is
 replaced by a constant for each question, namely the answer that is most often right over the whole data set. Which
-answers are right is taken from what scores and measures compare a reply with.
+answers are right is taken from what scores and measures compare a reply with. `baseline/constant` is replaced by all of
+them, up to some number: then the best constant of each measure is among the models.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from tripos_compiler.plan import (
     Type,
 )
 from tripos_runtime.datasets import CaseSource, Selection
-from tripos_runtime.models.mocks import CONSTANT, MAJORITY
+from tripos_runtime.models.mocks import ANSWERS, CONSTANT, MAJORITY
 from tripos_runtime.roles.binding import BindingError, RoleBinding
 
 COMPARING = ("same_number", "exact")
@@ -39,29 +40,39 @@ EXACT = 1e15
 """Below it a whole number is told by its digits alone."""
 LONGEST = 40
 """Characters of an answer that a constant can give."""
+MOST_ANSWERS = 12
+"""The right answers to a question that `baseline/constant` stands for, the most frequent ones; of numbers the median
+too."""
 
 
 def with_majority(binding: RoleBinding, plan: Plan, source: CaseSource, selection: Selection) -> RoleBinding:
-    """Return the binding with constants in place of `baseline/majority`, if that is among the compared models.
+    """Return the binding with constants in place of `baseline/majority` and `baseline/constant`, if these are among the
+    compared models.
 
     Raises `BindingError` R0236 where nothing says which answers are right.
     """
     models = binding.of(binding.compared)
-    if MAJORITY not in models:
+    if MAJORITY not in models and ANSWERS not in models:
         return binding
-    constants = tuple(dict.fromkeys(CONSTANT + answer for answer in frequent_answers(plan, source, selection)))
-    if not constants:
-        message = f"`{MAJORITY}` has no answer: no score compares a reply with a field"
-        raise BindingError("R0236", message, f"give a constant of your own: `{CONSTANT}TEXT`")
+    counted = list(_right_answers(plan, source, selection))
+    constants = {
+        MAJORITY: [answer for counts in counted for answer in _most_frequent(counts)],
+        ANSWERS: [answer for counts in counted for answer in _candidates(counts)],
+    }
     filled: list[str] = []
     for model in models:
-        filled += constants if model == MAJORITY else (model,)
+        if model not in constants:
+            filled.append(model)
+        elif constants[model]:
+            filled += [CONSTANT + answer for answer in constants[model]]
+        else:
+            message = f"`{model}` has no answer: no score compares a reply with a field"
+            raise BindingError("R0236", message, f"give a constant of your own: `{CONSTANT}TEXT`")
     return replace(binding, models={**binding.models, binding.compared: tuple(dict.fromkeys(filled))})
 
 
-def frequent_answers(plan: Plan, source: CaseSource, selection: Selection) -> Iterator[str]:
-    """For each question of the chosen scenarios the answer that is right most often, all of them where several are
-    equally often. Of answers that each occur once none is."""
+def _right_answers(plan: Plan, source: CaseSource, selection: Selection) -> Iterator[Counter[str]]:
+    """Yield for each question of the chosen scenarios how often each answer is right, over the whole data set."""
     for scenario in selection.chosen(plan):
         golds = [(treatment, gold) for treatment in scenario.treatments for gold in _golds(plan, scenario, treatment)]
         if not golds:
@@ -73,10 +84,31 @@ def frequent_answers(plan: Plan, source: CaseSource, selection: Selection) -> It
                 answer = _answer(gold, case.names)
                 if answer is not None:
                     counts.setdefault(places[id(gold)], Counter())[answer] += 1
-        for counted in counts.values():
-            most = max(counted.values())
-            if most > 1:
-                yield from (answer for answer, count in counted.items() if count == most)
+        yield from counts.values()
+
+
+def _most_frequent(counts: Counter[str]) -> Iterator[str]:
+    """Yield the answer that is right most often, all of them where several are equally often. Of answers that each
+    occur once none is."""
+    most = max(counts.values())
+    if most > 1:
+        yield from (answer for answer, count in counts.items() if count == most)
+
+
+def _candidates(counts: Counter[str]) -> Iterator[str]:
+    """Yield the answers that are right most often, and of numbers the median, which is nearest to all on average.
+
+    >>> list(dict.fromkeys(_candidates(Counter({"1": 1, "2": 3, "10": 2, "30": 1}))))
+    ['2', '10', '1', '30']
+    >>> list(_candidates(Counter(str(each) for each in range(101))))[-1]
+    '50'
+    """
+    yield from (answer for answer, _ in counts.most_common(MOST_ANSWERS))
+    try:
+        numbers = sorted(counts.elements(), key=float)
+    except ValueError:
+        return
+    yield numbers[(len(numbers) - 1) // 2]
 
 
 def _numbered(scenario: Scenario, golds: list[tuple[Treatment, Expr]]) -> Iterator[tuple[int, Expr]]:

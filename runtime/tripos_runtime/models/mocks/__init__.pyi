@@ -1,4 +1,5 @@
 from .baseline import (
+    ANSWERS as ANSWERS,
     CONSTANT as CONSTANT,
     MAJORITY as MAJORITY,
     is_baseline as is_baseline,

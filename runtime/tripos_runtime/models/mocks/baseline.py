@@ -1,8 +1,8 @@
 """Trivial baselines: models that know nothing, so that a figure can be held against what it takes to get it for free.
 
 `baseline/constant:TEXT` always says the same, `baseline/echo` says back what it was asked, or a part of it
-(`baseline/echo:last-question`). `baseline/majority` is no model of its own: a run puts constants in its place
-(`majority.py`).
+(`baseline/echo:last-question`). `baseline/majority` and `baseline/constant` are no models of their own: a run puts
+constants in their place (`majority.py`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ PREFIX = "baseline/"
 CONSTANT = "baseline/constant:"
 ECHO = "baseline/echo"
 MAJORITY = "baseline/majority"
+ANSWERS = "baseline/constant"
 _SENTENCE = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+|(?<=[。！？])[”’」』）]*\s*|\n+")
 """What stands between two sentences: white space behind a mark, or a line's end."""
 TRUE, FALSE = ("true", "yes"), ("false", "no")
@@ -122,7 +123,8 @@ def open_baseline(name: str) -> BaselineModel:
         return BaselineModel(name, None, ECHOES[part])
     if name.startswith(CONSTANT) and len(name) > len(CONSTANT):
         return BaselineModel(name, name.removeprefix(CONSTANT))
-    hint = f"the baselines are `{CONSTANT}TEXT`, `{ECHO}`, `{ECHO}:PART` and `{MAJORITY}`; PART is {', '.join(ECHOES)}"
+    parts = ", ".join(ECHOES)
+    hint = f"the baselines are `{CONSTANT}TEXT`, `{ANSWERS}`, `{ECHO}`, `{ECHO}:PART` and `{MAJORITY}`; PART is {parts}"
     raise ModelError("R0103", f"there is no baseline `{name}`", hint, fatal=True)
 
 

@@ -17,7 +17,7 @@ from tripos_compiler.diagnostics import duration, usd
 from tripos_compiler.plan import Settings
 from tripos_runtime.models import Message, Model, ModelError, Request, open_model
 from tripos_runtime.models.catalog import entry_of, path_of, price_of
-from tripos_runtime.models.mocks import MAJORITY
+from tripos_runtime.models.mocks import ANSWERS, MAJORITY
 
 LONGEST_S = 10.0
 MOST_BYTES = 4 * 2**20
@@ -125,7 +125,7 @@ async def _checks(
     clock: Callable[[], float],
 ) -> list[Finding]:
     every = dict.fromkeys(name for models in roles.values() for name in models)
-    names = [name for name in every if not name.startswith(RECORDED) and name != MAJORITY]
+    names = [name for name in every if not name.startswith(RECORDED) and name not in (MAJORITY, ANSWERS)]
     opened = [_open(name, tuple(role for role in roles if name in roles[role]), config) for name in names]
     places = {each.model.endpoint: each for each in opened if each.model is not None and each.address is not None}
     found = await asyncio.gather(
@@ -138,6 +138,8 @@ async def _checks(
     checks = [_recorded_check(name, config) for name in every if name.startswith(RECORDED)]
     if MAJORITY in every:
         checks.append(ok(MAJORITY, "model", "stands for the constants that are right most often"))
+    if ANSWERS in every:
+        checks.append(ok(ANSWERS, "model", "stands for the constants that are right at all, the most frequent first"))
     for each in opened:
         checks += _known_checks(each, config)
         if each.model is None:

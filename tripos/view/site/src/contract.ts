@@ -252,6 +252,7 @@ export interface ComparedRow {
   low: number | null;
   high: number | null;
   p: number | null;
+  q: number | null;
   lower_is_better: boolean;
   verdict: string;
 }

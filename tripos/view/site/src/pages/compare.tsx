@@ -106,6 +106,7 @@ function Section({ section }: { section: Comparison["sections"][number] }) {
     { title: "B − A", kind: "number", cell: (row) => <strong>{figure(row.difference, false)}</strong> },
     { title: t("interval"), cell: (row) => between(row.low, row.high, false) },
     { title: t("pValue"), kind: "number", cell: (row) => figure(row.p, true) },
+    { title: t("qValue"), kind: "number", cell: (row) => figure(row.q, true) },
     { title: t("verdict"), cell: (row) => <span class="small">{visible(sentence(row.verdict))}</span> },
   ];
   return (
