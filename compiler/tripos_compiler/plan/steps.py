@@ -124,6 +124,22 @@ class Retrieve(Part):
         return 1
 
 
+class SampleList(Part):
+    """The replies to all samples of an ask as a list: one for a row, whichever sample a step goes on from."""
+
+    step: Literal["samples"] = "samples"
+    name: str
+    of: str
+    when: Expr | None = None
+    needs: tuple[str, ...] = ()
+    fingerprint: str
+
+    @property
+    def samples(self) -> int:
+        """It is made once a row."""
+        return 1
+
+
 class Verdict(Part):
     """A scorer's value that an expression uses: a call of the scorer's role, and no score of its own."""
 
@@ -212,6 +228,6 @@ Judging = Grade | Verdict | Compare
 """A step that a scorer's role is called for."""
 
 Step = Annotated[
-    Ask | Converse | Retrieve | Verdict | Score | Column | Grade | Compare,
+    Ask | Converse | Retrieve | SampleList | Verdict | Score | Column | Grade | Compare,
     Field(discriminator="step"),
 ]

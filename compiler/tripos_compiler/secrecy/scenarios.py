@@ -24,6 +24,7 @@ from tripos_compiler.plan import (
     Passage,
     Ref,
     Retrieve,
+    SampleList,
     Scenario,
     Score,
     Scorer,
@@ -122,6 +123,9 @@ class Following:
                 self._converse(step, statement)
             case Retrieve():
                 self._retrieve(step, statement)
+            case SampleList(of=of):
+                said = self.names[of].all
+                self.names[step.name] = Flow(said, each=Flow(said))
             case Verdict() | Grade() | Compare():
                 self._judge(step, statement)
             case Score() | Column():

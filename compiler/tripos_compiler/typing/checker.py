@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from tripos_compiler.plan import Loop, Scorer, Type
-from tripos_compiler.resolve import Program, Scope, Typed
+from tripos_compiler.resolve import Binding, Program, Scope, Typed
 from tripos_compiler.source import Argument, CallExpr, Span, Syntax
 
 
@@ -26,6 +26,7 @@ class Checker(Protocol):
     judge: Judge | None
     depth: int
 
+    def binding(self, syntax: Syntax) -> Binding | None: ...
     def infer(self, syntax: Syntax) -> Typed | None: ...
     def expression(self, syntax: Syntax, wanted: Type | None = None, what: str = "this") -> Typed | None: ...
     def against(self, syntax: Syntax, choice: Type) -> Typed | None: ...

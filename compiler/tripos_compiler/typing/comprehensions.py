@@ -109,7 +109,8 @@ def check_loop(elaborator: Checker, written: LoopSyntax) -> CheckedLoop | None:
     program.index.define("each", name.text, name.span, detail=type_notation(element))
     binding = Binding((alias,), element, record_fields((alias,), element, name.span), span=name.span)
     scope = {**elaborator.scope, name.text: binding}
-    most = None if written.most is None else int(written.most.value)
+    known = elaborator.binding(written.of)
+    most = int(written.most.value) if written.most is not None else None if known is None else known.most
     loop = Loop(alias=alias, of=listed.expr, most=most)
     may = listed.may
     if written.where is not None:

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from tripos_compiler.language import Unavailable
-from tripos_compiler.plan import Ask, Converse, Plan, Retrieve, Scenario, Score, Verdict
+from tripos_compiler.plan import Ask, Converse, Plan, Retrieve, SampleList, Scenario, Score, Verdict
 from tripos_runtime.asking import AGAIN, NOT_APPLICABLE, Answer, CallCounters, Ledger, Row, answer_of, recorded_answer
 from tripos_runtime.datasets import Case, Sources
 from tripos_runtime.drivers.results import Keeping
@@ -74,7 +74,7 @@ def recorded_units(case: Case, plan: Plan, binding: RoleBinding) -> Iterator[Uni
 
 def _wiring(scenario: Scenario, arms: tuple[tuple[str, str], ...], plan: Plan, binding: RoleBinding) -> BoundTreatment:
     treatment = next(each for each in scenario.treatments if each.arms == dict(arms))
-    absent = {step.name for step in treatment.steps if isinstance(step, Converse | Verdict)}
+    absent = {step.name for step in treatment.steps if isinstance(step, Converse | SampleList | Verdict)}
     there = (step for step in treatment.steps if isinstance(step, Ask | Retrieve | Score))
     steps = tuple(step for step in there if absent.isdisjoint(step.needs))
     return BoundTreatment(scenario, treatment.model_copy(update={"steps": steps}), plan, binding)

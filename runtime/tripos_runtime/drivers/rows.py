@@ -51,7 +51,7 @@ class ResultRows:
         unit = part.first if isinstance(part, Pair) else part
         return {
             "judgement_id": call.name,
-            "sample_id": unit.samples[step.of] if isinstance(step, Grade | Compare) else unit.last_reply(step.needs),
+            "sample_id": unit.about(step) if isinstance(step, Grade | Compare) else unit.last_reply(step.needs),
             "item_id": unit.case.item_id,
             **self._common(unit, step.judgement, part.pattern.judged(call)),
             "scorer": step.scorer,
@@ -113,7 +113,7 @@ class ResultRows:
         value, name = (said, None) if scorer is None else number_and_name(scorer, said)
         return {
             "score_id": unit.scores[step.fingerprint, scored.evaluator][title],
-            "sample_id": unit.samples[step.of],
+            "sample_id": unit.about(step),
             "judgement_id": scored.judgement,
             **self._common(unit, step.fingerprint, unit.score_binding(step, scored.evaluator)),
             "item_id": unit.case.item_id,

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Set as AbstractSet
+from collections.abc import Mapping, Sequence, Set as AbstractSet
 from typing import Any
 
 import orjson
 
 from tripos_compiler.language import REPLIES, Missing, NoValue, Unavailable, evaluate
 from tripos_compiler.language.library import Dialogue, transcript
-from tripos_compiler.plan import Ask, Column, Converse, Judging, Retrieve, Score, Verdict
-from tripos_runtime.asking import NOT_APPLICABLE, OK, UNDEFINED
+from tripos_compiler.plan import Ask, Column, Converse, Judging, Retrieve, SampleList, Score, Scorer, Verdict
+from tripos_runtime.asking import NOT_APPLICABLE, OK, SCORED, UNDEFINED, VERDICT, Answer, Said, repeated
 
 
 class RuledOut(Unavailable):
@@ -72,6 +72,14 @@ class Names:
         """Add a conversation or a verdict that is not there, and why."""
         self.gave(step.name, Missing(step.name, status, reason))
 
+    def listed(self, step: SampleList, replies: Sequence[tuple[str | None, Any, str]]) -> None:
+        """Add all samples of an ask, each as its text, value and status. Where one has no value, the list has none."""
+        lacking = next((status for text, _, status in replies if status != OK or text is None), None)
+        if lacking is not None:
+            self.gave(step.name, Missing(step.of, lacking, "one of the samples has no value"))
+            return
+        self.gave(step.name, [shown(text, value) for text, value, _ in replies])
+
     def skipped(self, ask: Ask, status: str, reason: str = "") -> None:
         """Add a step that was not asked, and why."""
         self.gave(ask.name, Missing(ask.name, status, reason))
@@ -99,6 +107,13 @@ class Names:
         return found, against
 
 
+def shown(text: str | None, value: Any) -> Any:
+    """Return a reply as an element of a list: its text, its value, or its fields with the text."""
+    if isinstance(value, Mapping):
+        return {"text": text, **value}
+    return text if value is None else value
+
+
 def kept_value(value: Any) -> tuple[float | None, str | None]:
     """Return a number, and JSON text for what is none. True and false are 1 and 0; a set is a list in order; what is
     not there is neither.
@@ -123,3 +138,26 @@ def _plain(value: Any) -> Any:
         case list() | tuple():
             return [_plain(each) for each in value]
     return value
+
+
+def said(step: Verdict, scorer: Scorer, answers: Sequence[Sequence[Answer]]) -> Any:
+    """Return the value that an expression sees, from the replies of each judge: what the judge gave; of a panel the
+    mean, or what more than half of it said where that is true, false or a name. Where one of them gave none there is
+    none, for the reason that it has, and where no name has more than half."""
+    values: list[Said] = []
+    for replies in answers:
+        told = [(each.value or {}).get(VERDICT, (None, each.status)) for each in replies]
+        value, status = repeated(scorer, told)
+        if value is None or status != SCORED:
+            return Missing(step.name, status)
+        values.append(value)
+    if scorer.gives is not None and scorer.gives.kind == "choice":
+        most = max(values, key=values.count)
+        divided = f"no answer of `{scorer.name}` has more than half of the panel"
+        return most if 2 * values.count(most) > len(values) else Missing(step.name, UNDEFINED, divided)
+    numbers = [float(value) for value in values]
+    mean = sum(numbers) / len(numbers)
+    kind = None if scorer.gives is None else scorer.gives.kind
+    if kind == "bool":
+        return mean > 0.5
+    return int(mean) if kind == "integer" and mean.is_integer() else mean

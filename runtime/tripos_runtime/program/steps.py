@@ -8,23 +8,32 @@ from functools import partial
 from typing import Any
 
 from tripos_compiler.language import Missing, Unavailable
-from tripos_compiler.plan import Ask, Column, Converse, Grade, Judging, Retrieve, Score, Scorer, Step, Verdict
+from tripos_compiler.plan import (
+    Ask,
+    Column,
+    Converse,
+    Grade,
+    Judging,
+    Retrieve,
+    SampleList,
+    Score,
+    Scorer,
+    Step,
+    Verdict,
+)
 from tripos_runtime.asking import (
     NOT_APPLICABLE,
     PENDING,
     SCORED,
-    UNDEFINED,
-    VERDICT,
     Answer,
     PreparedQuestion,
-    Said,
     confidence,
     repeated,
     score_rows,
 )
 from tripos_runtime.program.calls import StepCall
 from tripos_runtime.program.conversing import Systems, talk_program
-from tripos_runtime.program.names import Names, RuledOut, kept_value
+from tripos_runtime.program.names import Names, RuledOut, kept_value, said
 from tripos_runtime.program.needs import (
     Compared,
     HeldConversation,
@@ -76,6 +85,8 @@ class UnitProgram:
                     yield from self._take_verdict(step)
                 case Retrieve():
                     yield from self._retrieve(step)
+                case SampleList():
+                    yield from self._list_samples(step)
 
     def _ask(self, step: Ask) -> Program:
         unit, names = self.unit, self.names
@@ -93,6 +104,24 @@ class UnitProgram:
         if not is_pending(against):
             self.out.append(Unasked(call, against))
         names.skipped(step, against.status, against.reason)
+
+    def _list_samples(self, step: SampleList) -> Program:
+        """Wait for all samples of an ask, which are sent the same."""
+        unit, names, ask = self.unit, self.names, self.unit.bound.asks[step.of]
+        against, certain = holds(ask, names)
+        if against is None:
+            question = self.world.questions.of(ask, unit.case.language)
+            prompt = AskPrompt(self.world, ask, question, unit.case, names.values)
+            model = unit.bound.model_of(ask, unit.model)
+            calls = [StepCall("samples", name, ask.role, model, ask) for name in unit.listed[step.name]]
+            needs = [ReplyNeed(call, prompt, question, number, certain) for number, call in enumerate(calls)]
+            got = yield from _side_by_side([_answered(need) for need in needs])
+            lacking = [each for each in got if isinstance(each, Unavailable)]
+            if not lacking:
+                names.listed(step, [(each.text, each.value, each.status) for each in got])
+                return
+            against = next((each for each in lacking if is_pending(each)), lacking[0])
+        names.gave(step.name, Missing(step.of, against.status, against.reason))
 
     def _converse(self, step: Converse) -> Program:
         unit, names, talk = self.unit, self.names, self.unit.talks[step.name]
@@ -357,26 +386,3 @@ def holds(step: Ask | Converse | Retrieve | Judging, names: Names) -> tuple[Unav
     if can_be(True, step.when, names.values):
         return None, False
     return RuledOut(step.name, NOT_APPLICABLE, f"the condition of `{step.name}` does not hold"), True
-
-
-def said(step: Verdict, scorer: Scorer, answers: Sequence[Sequence[Answer]]) -> Any:
-    """Return the value that an expression sees, from the replies of each judge: what the judge gave; of a panel the
-    mean, or what more than half of it said where that is true, false or a name. Where one of them gave none there is
-    none, for the reason that it has, and where no name has more than half."""
-    values: list[Said] = []
-    for replies in answers:
-        told = [(each.value or {}).get(VERDICT, (None, each.status)) for each in replies]
-        value, status = repeated(scorer, told)
-        if value is None or status != SCORED:
-            return Missing(step.name, status)
-        values.append(value)
-    if scorer.gives is not None and scorer.gives.kind == "choice":
-        most = max(values, key=values.count)
-        divided = f"no answer of `{scorer.name}` has more than half of the panel"
-        return most if 2 * values.count(most) > len(values) else Missing(step.name, UNDEFINED, divided)
-    numbers = [float(value) for value in values]
-    mean = sum(numbers) / len(numbers)
-    kind = None if scorer.gives is None else scorer.gives.kind
-    if kind == "bool":
-        return mean > 0.5
-    return int(mean) if kind == "integer" and mean.is_integer() else mean

@@ -16,6 +16,7 @@ from tripos_compiler.plan import (
     Judging,
     Plan,
     Retrieve,
+    SampleList,
     Scenario,
     Score,
     Scorer,
@@ -174,7 +175,7 @@ class BoundTreatment:
 class Unit:
     """`model` fills the compared role; `number` counts the samples from 0. Names are made once, when it is."""
 
-    __slots__ = ("bound", "calls", "case", "model", "number", "samples", "scores", "talks", "verdicts")
+    __slots__ = ("bound", "calls", "case", "listed", "model", "number", "samples", "scores", "talks", "verdicts")
 
     def __init__(self, case: Case, bound: BoundTreatment, model: str, number: int) -> None:
         self.case = case
@@ -183,6 +184,8 @@ class Unit:
         self.number = number
         self.samples: dict[str, str] = {}
         """The name of the reply to every ask, and of every conversation."""
+        self.listed: dict[str, list[str]] = {}
+        """The names of the replies in every list of samples."""
         self.talks: dict[str, Conversation] = {}
         self.verdicts: dict[str, list[str]] = {}
         """The names of the judgements that every verdict is taken from."""
@@ -198,6 +201,8 @@ class Unit:
                     self.calls.append(StepCall("samples", name, step.role, answers, step))
                 case Converse():
                     self._name_talk(step)
+                case SampleList():
+                    self._name_samples(step)
                 case Grade():
                     self._name_grade(step)
                 case Verdict():
@@ -238,6 +243,12 @@ class Unit:
         self.samples[step.name] = name
         self.talks[step.name] = Conversation(step, name, number, models)
 
+    def _name_samples(self, step: SampleList) -> None:
+        ask = self.bound.asks[step.of]
+        answers = self.bound.model_of(ask, self.model)
+        names = self.listed[step.name] = [self._sample(ask, answers, number) for number in range(ask.samples)]
+        self.calls += [StepCall("samples", name, ask.role, answers, ask) for name in names]
+
     def _name_verdict(self, step: Verdict) -> None:
         # What builds on no reply is about the row alone, and the same for every model that is compared on it.
         replied = any(name not in self.bound.retrieved for name in step.needs)
@@ -267,6 +278,8 @@ class Unit:
         for name in needs:
             if name in self.bound.retrieved:
                 found += self.bound.found_by[name]
+            elif name in self.listed:
+                found += self.listed[name]
             else:
                 found += self.verdicts[name] if name in self.verdicts else [self.samples[name]]
         return found
@@ -300,7 +313,13 @@ class Unit:
     def last_reply(self, needs: Sequence[str]) -> str | None:
         """Return the name of the last reply among what these steps yield; None where there is none."""
         asks = [name for name in self.samples if name in needs]
-        return self.samples[asks[-1]] if asks else None
+        listed = [names[0] for name, names in self.listed.items() if name in needs]
+        return self.samples[asks[-1]] if asks else listed[-1] if listed else None
+
+    def about(self, step: Score | Column | Grade | Compare) -> str:
+        """Return the name of the reply that a score is about; of all samples of an ask the first one."""
+        listed = self.listed.get(f"{step.of}.samples")
+        return self.samples[step.of] if listed is None or step.of in step.needs else listed[0]
 
     @property
     def results(self) -> Iterator[tuple[str, str]]:

@@ -125,6 +125,9 @@ NO_SHUFFLED_PLACE = Partial(
 NO_FIRST = Partial(("items",), "the list is empty", _OR.format("first(…)"), _has_items("items"))
 NO_LAST = Partial(("items",), "the list is empty", _OR.format("last(…)"), _has_items("items"))
 NOT_ALIKE = Partial(("items", "keys"), "the lists differ in length", "take columns of one data set", _are_columns)
+NO_BEST = Partial(
+    ("items", "values"), "the lists differ in length, or are empty", _OR.format("best(…)"), lambda given: False
+)
 NOT_IN_ORDER = Partial(("value", "order"), "the text is not in the order", _OR.format("rank(…)"), _is_ordered)
 NO_ROOT = Partial(("value",), "the number is negative", _OR.format("sqrt(…)"), _is_not_negative)
 NO_LOGARITHM = Partial(("value", "base"), "the number is not positive", _OR.format("log(…)"), _has_logarithm)

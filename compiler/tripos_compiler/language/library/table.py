@@ -116,6 +116,8 @@ GROUPS: dict[str, tuple[Function, ...]] = {
         define(lists.distinct),
         define(lists.picked, partial=partiality.NOT_ALIKE),
         define(lists.slice_, "slice", rule=lists.slice_type),
+        define(lists.majority),
+        define(lists.best, partial=partiality.NO_BEST),
         define(lists.drawn),
         define(lists.shuffled),
         define(lists.key_place, partial=partiality.NO_KEY),

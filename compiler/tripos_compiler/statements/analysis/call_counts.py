@@ -22,6 +22,7 @@ from tripos_compiler.plan import (
     Grade,
     Retrieve,
     Role,
+    SampleList,
     Scenario,
     Scorer,
     Step,
@@ -188,7 +189,8 @@ class _Counter:
             places = StepOutcomes(treatment.steps, self.cases.names if self.cases.known is not None else frozenset())
             for step in treatment.steps:
                 times[step.name] = self._times(step, times)
-                samples[step.name] = max([getattr(step, "samples", 1), *(samples[name] for name in step.needs)])
+                before = [] if isinstance(step, SampleList) else [samples[name] for name in step.needs]
+                samples[step.name] = max([getattr(step, "samples", 1), *before])
                 asked = shared.setdefault(self._identity(step), SharedStep(step, times[step.name], samples[step.name]))
                 asked.samples = max(asked.samples, samples[step.name])
                 if isinstance(step, Verdict | Grade | Compare):

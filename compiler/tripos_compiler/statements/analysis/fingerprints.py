@@ -25,6 +25,7 @@ from tripos_compiler.plan import (
     Metric,
     Part,
     Retrieve,
+    SampleList,
     Score,
     Scorer,
     Settings,
@@ -68,6 +69,10 @@ class StepFingerprints:
                 update |= self._drawn("fingerprint", self._converse(step), step.name, *both)
             case Retrieve():
                 update["fingerprint"] = self._retrieve(step)
+            case SampleList():
+                listed = self.done[step.of]
+                made_of = ["samples", listed.fingerprint, listed.samples]
+                update["fingerprint"] = self._value(step.name, made_of, listed.when, step.needs)
             case Verdict():
                 update["judgement"] = self._judgement(step)
                 source = self._repeated(step.scorer, update["judgement"])

@@ -38,6 +38,7 @@ from tripos_compiler.plan import (
     Passage,
     Ref,
     Retrieve,
+    SampleList,
     Shots,
     Step,
     Template,
@@ -45,6 +46,7 @@ from tripos_compiler.plan import (
     Unary,
     Verdict,
 )
+from tripos_compiler.statements.analysis.step_uses import CALLING
 
 Case = Mapping[str, Any]
 """The names of one case: its axes, and its row under the alias."""
@@ -81,7 +83,7 @@ class StepOutcomes:
 
     def __init__(self, steps: Sequence[Step], names: Set[str]) -> None:
         self.names = names
-        self.steps = {step.name: step for step in steps if isinstance(step, Ask | Converse | Retrieve | Verdict)}
+        self.steps = {step.name: step for step in steps if isinstance(step, CALLING)}
         self._open: dict[int, bool] = {}
         self._decides: dict[int, bool] = {}
         self._held: list[Expr | Step] = []
@@ -180,6 +182,8 @@ class StepOutcomes:
                 yield _lacks(self._value(step.source, case))
                 for expr in (*step.include, *_asked_for(step)):  # texts may be embedded before that is seen
                     yield None if _lacks(self._value(expr, case)) is not False else False
+            case SampleList(of=of):
+                yield _lacks(self._yielded(Ref(path=(of, "text")), case))
             case Verdict(loops=loops) if loops:
                 yield _lacks(self._value(loops[0].of, case))
             case Verdict() | Grade() | Compare():
@@ -283,7 +287,7 @@ class StepOutcomes:
         return self.steps.get(path[0])
 
     def _may_be_void(self, expr: Expr) -> bool:
-        """Return true if an expression may have no value in some case; looked into once, since there are many cases."""
+        """Return true if an expression may have no value in some case; looked into once."""
         found = self._open.get(id(expr))
         if found is None:
             found = may_be_undefined(expr) or any(
@@ -324,17 +328,13 @@ def _lacks(value: frozenset[str]) -> bool | None:
 
 def _may_lack(step: Step, ref: Ref) -> bool:
     """Return true if a step that took place may not yield that. What was sent is there in any event."""
-    match step:
-        case Ask():
-            return "prompt" not in ref.path[1:3]
-        case Retrieve():
-            return step.using is not None
-    return True
+    if isinstance(step, Ask):
+        return "prompt" not in ref.path[1:3]
+    return step.using is not None if isinstance(step, Retrieve) else True
 
 
 def _is_partial(part: Expr) -> bool:
-    """Return true if it may have no value, itself: a division, a partial function, one of the user's, which may
-    fail."""
+    """Return true if it may have no value, itself: a division, a partial function, one of the user's."""
     match part:
         case Binary(operator="/"):
             return True
@@ -375,6 +375,8 @@ def _taken(step: Step) -> Iterator[Expr]:
             yield from _in_texts([speaker.system for speaker in step.speakers])
         case Retrieve():
             yield from (step.source, *step.include, *_asked_for(step))
+        case SampleList(of=of):
+            yield Ref(path=(of, "text"))
         case Verdict(loops=loops) if loops:
             yield looped(loops, Items(values=tuple(step.args.values())))
         case Verdict() | Grade() | Compare():

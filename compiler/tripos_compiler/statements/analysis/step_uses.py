@@ -16,6 +16,7 @@ from tripos_compiler.plan import (
     Items,
     Passage,
     Retrieve,
+    SampleList,
     Score,
     Step,
     Template,
@@ -23,12 +24,17 @@ from tripos_compiler.plan import (
     Verdict,
 )
 
-CALLING = (Ask, Converse, Retrieve, Verdict)
+CALLING = (Ask, Converse, Retrieve, SampleList, Verdict)
 
 
-def with_dependencies(steps: Sequence[Step], names: Collection[str]) -> set[str]:
-    """Return the steps of those names, and those that they build on."""
-    uses = {step.name: names_used(step) for step in steps if isinstance(step, CALLING)}
+def with_dependencies(steps: Sequence[Step], names: Collection[str], whole: bool = True) -> set[str]:
+    """Return the steps of those names, and those that they build on; without those of lists of samples, which are the
+    same for every sample, where not the `whole` is wanted."""
+    uses = {
+        step.name: names_used(step) if whole or not isinstance(step, SampleList) else set()
+        for step in steps
+        if isinstance(step, CALLING)
+    }
     found: set[str] = set()
     waiting = [name for name in names if name in uses]
     while waiting:
@@ -44,6 +50,8 @@ def names_used(step: Step) -> set[str]:
     found = {name for expr in step_expressions(step) for name in names_in(expr)}
     if isinstance(step, Compare):
         found |= {name for expr in step_expressions(step) for name in _below_sides(expr)}
+    if isinstance(step, SampleList):
+        found.add(step.of)
     if isinstance(step, Ask) and step.continues is not None:
         found.add(step.continues)
     return found

@@ -14,6 +14,7 @@ from tripos_compiler.plan import (
     Expr,
     Grade,
     Retrieve,
+    SampleList,
     Score,
     Step,
     Treatment,
@@ -75,10 +76,10 @@ def _under(
         missing = sorted(names_used(folded) & gone)
         if missing:
             gone |= _yields(folded)
-            if isinstance(folded, CALLING) and not isinstance(folded, Verdict):
+            if isinstance(folded, CALLING) and not isinstance(folded, Verdict | SampleList):
                 _not_held(steps, folded.name, missing[0], chosen, reported)
             continue
-        uses = with_dependencies(kept, names_used(folded))
+        uses = with_dependencies(kept, names_used(folded), whole=False)
         whole = _with_needs(steps, folded, uses, kept, samples)
         if whole is None:
             continue
@@ -87,7 +88,7 @@ def _under(
             samples[finished.name] = _samples(finished, samples)
         kept.append(finished)
     built_on = {name for step in kept for name in step.needs}
-    yield from (step for step in kept if not isinstance(step, Verdict) or step.name in built_on)
+    yield from (step for step in kept if not isinstance(step, Verdict | SampleList) or step.name in built_on)
 
 
 def _yields(step: Step) -> set[str]:
@@ -119,6 +120,8 @@ def _asks_nothing(steps: Steps, name: str, chosen: Mapping[str, str], reported: 
 
 
 def _samples(step: Step, samples: Mapping[str, int]) -> int:
+    if isinstance(step, SampleList):
+        return 1
     if isinstance(step, Verdict | Retrieve):
         return max((samples[name] for name in step.needs), default=1)
     assert isinstance(step, Ask | Converse)
@@ -137,12 +140,14 @@ def _with_needs(
             return step.model_copy(update={"needs": needs, "samples": max(step.samples, most)})
         case Converse():
             return step.model_copy(update={"needs": needs, "repeat": max(step.repeat, most)})
-        case Retrieve() | Verdict():
+        case Retrieve() | Verdict() | SampleList():
             return step.model_copy(update={"needs": needs})
     # What is known whatever is answered, such as what would be right, or a score that an arm decides, is kept with it.
     asked = [other for other in kept if other.name in uses and _is_replied(other, kept)]
     every = isinstance(step, Column | Score) and not asked
-    called = [other for other in kept if (every or other.name in uses) and isinstance(other, Ask | Converse)]
+    listed = {other.of for other in kept if isinstance(other, SampleList) and other.name in uses}
+    called = [other for other in kept if every or other.name in uses or other.name in listed]
+    called = [other for other in called if isinstance(other, Ask | Converse)]
     compared = [other for other in called if any(steps.kind(role) == "compared" for role in roles_called(other))]
     if not called:
         return None
@@ -156,7 +161,8 @@ def _with_needs(
 def _is_replied(step: Step, kept: Sequence[Step]) -> bool:
     """Return true if a step yields a reply, or a verdict on one; a verdict on the row alone is none."""
     if isinstance(step, Verdict):
-        return any(isinstance(other, Ask | Converse) for other in kept if other.name in step.needs)
+        replies = (Ask, Converse, SampleList)
+        return any(isinstance(other, replies) for other in kept if other.name in step.needs)
     return not isinstance(step, Retrieve)
 
 

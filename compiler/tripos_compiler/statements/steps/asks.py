@@ -19,8 +19,11 @@ from tripos_compiler.plan import (
     DialogueType,
     Expr,
     Hole,
+    ListType,
     Plain,
+    RecordType,
     Ref,
+    SampleList,
     Shots,
     Template,
     Texts,
@@ -29,6 +32,7 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.resolve import Binding, LoadedDataset, Typed, has_lost_part, numbers_of, record_fields, row_fields
 from tripos_compiler.source import Name, Number, Span
+from tripos_compiler.statements.analysis import names_used, with_dependencies
 from tripos_compiler.statements.prompts import Question, lower_question, lower_samples
 from tripos_compiler.statements.steps.options import bind_options, letter_shown
 from tripos_compiler.statements.steps.plain_text import lower_options, lower_plain
@@ -327,7 +331,7 @@ def _bind(steps: Steps, statement: Statement, ask: Ask) -> None:
     if ask.options is not None:
         del fields["text"]
     type_: Type | None = whole.type
-    path = whole.path
+    path, shown = whole.path, type_ or TextType()
     if ask.returns is not None and ask.returns.kind == "record":
         fields |= record_fields((ask.name,), ask.returns, span)
         for inner in (inner for returns in statement.of("returns") for inner in returns.body):
@@ -335,10 +339,22 @@ def _bind(steps: Steps, statement: Statement, ask: Ask) -> None:
             fields[own.text] = replace(fields[own.text], span=own.span)
             steps.program.index.define("field", own.text, own.span, f"ask {ask.name}", type_notation(type_))
         type_, path = None, (ask.name,)
+        shown = RecordType(fields={"text": TextType(), **ask.returns.fields})
     elif ask.returns is not None:
-        type_, path = ask.returns, (ask.name, "value")
+        type_, path, shown = ask.returns, (ask.name, "value"), ask.returns
+    several = ask.samples > 1 and ask.options is None and not _builds_on_samples(steps, ask)
+    if several and "samples" not in fields:
+        listed = SampleList(name=f"{ask.name}.samples", of=ask.name, fingerprint="")
+        steps.lowered.append(listed)
+        fields["samples"] = Binding((listed.name,), ListType(of=shown), span=span, most=ask.samples)
     steps.scope[ask.name] = Binding(path, type_, fields, span=span)
     steps.define("ask", name, ask.returns or TextType())
+
+
+def _builds_on_samples(steps: Steps, ask: Ask) -> bool:
+    """Return true if an ask goes on from one of several samples, so that its own are no tries at the same thing."""
+    found = with_dependencies(steps.lowered, names_used(ask))
+    return any(step.name in found and getattr(step, "samples", 1) > 1 for step in steps.lowered)
 
 
 def _mention(steps: Steps, question: Question, *more: Expr) -> None:

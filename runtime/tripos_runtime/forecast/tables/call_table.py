@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tripos_compiler.plan import Ask, Converse, Made, Plan, Scenario, Step
+from tripos_compiler.plan import Ask, Converse, Made, Plan, SampleList, Scenario, Step
 from tripos_runtime.datasets import Planned
 from tripos_runtime.forecast.call_outcomes import Fate
 from tripos_runtime.forecast.lines import Forecast
@@ -97,7 +97,8 @@ def alike(treatments: Iterable[BoundTreatment], held: Collection[str]) -> set[Bo
             counts.setdefault(print_, set()).add(number)
     parted = {*held, *(print_ for print_, numbers in counts.items() if len(numbers) > 1)}
     for bound, one in every.items():
-        if bound.compares or any(bound.retrieved.values()):  # each sample is compared, or found, by itself
+        listed = any(isinstance(step, SampleList) for step in bound.treatment.steps)
+        if bound.compares or listed or any(bound.retrieved.values()):  # each sample is compared, or found, by itself
             parted |= one.keys()
     while left := [bound for bound, one in every.items() if not parted.isdisjoint(one)]:
         parted.update(*(every.pop(bound) for bound in left))
