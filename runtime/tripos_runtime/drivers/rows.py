@@ -144,6 +144,7 @@ class ResultRows:
             "first_sample_id": pair.first.samples[step.of],
             "second_sample_id": pair.second.samples[step.of],
             "value": compared_worth(self.plan.scorer(step.scorer), compared.value),
+            "given": None if compared.value is None else dumps(compared.value),
             "status": compared.status,
             "error": compared.reason,
         }

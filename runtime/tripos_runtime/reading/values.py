@@ -89,6 +89,8 @@ def read(type: Type, text: str, axes: Sequence[Axis] = (), locale: str = DEFAULT
         found = [FoundJson(alone)]  # a number on its own was written by no rules of JSON
     if isinstance(type, TextType):
         return _read_text(text, found)
+    if isinstance(type, ChoiceType) and not told_apart(type.values):
+        found = [one for one in found if isinstance(one.value, dict)]  # other brackets stand around a name of signs
     errors: list[str] = []
     for one in found:
         try:
@@ -167,6 +169,8 @@ class _ValueReader:
         """Return a value from a reply with brackets that are no JSON: only from where an answer stands by itself."""
         places: list[str] = []
         match type:
+            case ChoiceType(values=names) if not told_apart(names):  # signs and brackets are part of what is said
+                return self.value(type, text)
             case OptionalType(of=of):
                 return self._alone(of, text)
             case RecordType(fields=fields) if len(fields) == 1:

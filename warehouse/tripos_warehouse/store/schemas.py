@@ -313,7 +313,7 @@ VECTORS = make_table(
 # What a judge said of two replies that it saw side by side, once for either order.
 COMPARISONS = make_table(
     "comparisons",
-    3,
+    4,
     "comparison_id",
     "judgement_id run_id benchmark scenario item_id step scorer evaluator first_model second_model first_sample_id "
     "second_sample_id status error fingerprint "
@@ -333,6 +333,7 @@ COMPARISONS = make_table(
     required("second_sample_id", pa.string()),
     optional("round", pa.int64()),
     optional("value", pa.float64()),  # what it is worth to the first: 1 it is better, 0 the second is, 0.5 neither
+    optional("given", pa.string()),  # JSON: the name that the judge chose
     required("status", pa.string()),
     optional("error", pa.string()),
     required("fingerprint", pa.string()),

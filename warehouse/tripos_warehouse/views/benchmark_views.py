@@ -76,7 +76,7 @@ _JUDGEMENTS = """
 _COMPARISONS = """
   {context},
   comparison.step, comparison.first_model, comparison.second_model, comparison.evaluator, comparison.round,
-  comparison.value, comparison.status, comparison.error,
+  comparison.value, json_extract_string(comparison.given, '$') as choice, comparison.status, comparison.error,
   comparison.item_id, comparison.first_sample_id, comparison.second_sample_id, comparison.judgement_id,
   comparison.comparison_id, comparison.scorer, comparison.run_id, comparison.shown_run, comparison.fingerprint,
   comparison.created_at

@@ -206,9 +206,10 @@ _ALL: tuple[AggregateFunction, ...] = (
     ),
     AggregateFunction(
         "win_rate",
-        (_COMPARE,),
-        "the share of its comparisons that a model wins, a tie counting half",
-        "",
+        (_COMPARE, AggregateParameter("weight", "word", False, ("alike", "margin"), "alike")),
+        "the share of its comparisons that a model wins, a tie counting half. With `weight: margin` a comparison "
+        "counts as often as the value of what the judge chose says, and a tie once",
+        "weights: Li et al., From Crowdsourced Data to High-Quality Benchmarks, 2024, there 3 for a strong preference",
         _SHARE,
         missing=_SKIP_ONLY,
     ),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language.figures import AggregateFunction, AggregateParameter, conversations_before, most_tries
 from tripos_compiler.language.library import fits, type_notation, without_optional
-from tripos_compiler.plan import Missing, Type
+from tripos_compiler.plan import ChoiceType, Missing, Type
 from tripos_compiler.source import Argument, CallExpr, Member, Name, Number, Span, Syntax, Text, describe_syntax
 from tripos_compiler.statements.measures.figure_syntax import is_by
 from tripos_compiler.statements.measures.scored_values import Operand
@@ -188,6 +188,11 @@ def is_fitting(
             message = f"`{type_notation(one)}` and `{type_notation(other)}` are never equal"
             reading.error("E0301", message, scored[1][1].span, f"it is `{function.shown}`")
             return False
+    if arguments.named.get("weight") == "margin" and not _says_how_much(reading, first):
+        message = f"the judge of {first.shown} does not say by how much a reply is better"
+        help_ = 'give each name a value: `gives choice("A>>B": 3, "A>B": 1, "A=B": 0, "B>A": -1, "B>>A": -3)`'
+        reading.error("E0301", message, arguments.places["weight"], help_)
+        return False
     tried = arguments.named.get("k")
     tries = most_tries(first) if isinstance(tried, int) else 0
     if isinstance(tried, int) and tried > tries and first.whole:
@@ -238,6 +243,11 @@ def _misfit(function: AggregateFunction, scored: Operand, place: int) -> tuple[s
             "take it of a choice, a text or a set",
         )
     return None
+
+
+def _says_how_much(reading: FigureContext, scored: Operand) -> bool:
+    types = [reading.scores.values.type_of(step) for step in scored.steps]
+    return all(isinstance(type_, ChoiceType) and bool(type_.worth) for type_ in types)
 
 
 def _no_forecast(function: AggregateFunction, scored: Operand, place: int) -> tuple[str, str] | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from tripos_compiler.plan import ChoiceType, Compare
 from tripos_warehouse.measures.sql.aggregates import LeafSql
 from tripos_warehouse.measures.sql.parts import columns, compared_sql
 from tripos_warehouse.measures.sql.raters import FigureTables
@@ -36,6 +37,9 @@ class CompareSql(LeafSql):
     def write(self) -> FigureTables:
         """Return the tables."""
         match self.figure.function:
+            case "win_rate" if self.figure.named.get("weight") == "margin":
+                compared = compared_sql(self.plan, self.scored[0], self.cut, ["choice"])
+                return self._mean(self._sides(self.parts.add("compared", compared), self._margins()))
             case "win_rate":
                 return self._mean(self._sides(self._compared()))
             case "count":
@@ -51,12 +55,22 @@ class CompareSql(LeafSql):
         cut = self.cut if dims is None else replace(self.cut, dims=dims)
         return self.parts.add("compared", compared_sql(self.plan, self.scored[0], cut))
 
-    def _sides(self, compared: str) -> str:
+    def _margins(self) -> str:
+        """Return how often a comparison counts: as its name says on either side, and once where that is a tie."""
+        found: dict[str, float] = {}
+        for step in self.scored[0].steps:
+            gives = self.plan.scorer(step.scorer).gives if isinstance(step, Compare) else None
+            if isinstance(gives, ChoiceType):
+                found |= {name: abs(by) or 1.0 for name, by in zip(gives.values, gives.worth, strict=True)}
+        counted = " ".join(f"when {quoted(name)} then {by!r}" for name, by in found.items())
+        return f"case choice {counted} else 1 end"
+
+    def _sides(self, compared: str, weight: str = "1") -> str:
         """Return a row a comparison and model: whether that is the better one."""
         return self.parts.add(
             "rows",
             f"""select {self._by}, item_id, value is not null as "has value",
-  case when "is first" then value else 1 - value end as value, 1 as "its weight"
+  case when "is first" then value else 1 - value end as value, {weight} as "its weight"
 from (
   select *, unnest([first_model, second_model]) as model, unnest([true, false]) as "is first"
   from {compared}

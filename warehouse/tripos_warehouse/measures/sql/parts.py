@@ -201,11 +201,12 @@ def rows_sql(plan: Plan, scored: ScoredStep, cut: Cut, more: Sequence[str] = ())
     return _from_view(plan, view, picked, scored, cut)
 
 
-def compared_sql(plan: Plan, scored: ScoredStep, cut: Cut) -> str:
-    """Return the rows of comparisons: the dimensions, the arms, and what tells whose replies were compared by whom."""
+def compared_sql(plan: Plan, scored: ScoredStep, cut: Cut, more: Sequence[str] = ()) -> str:
+    """Return the rows of comparisons: the dimensions, the arms, and what tells whose replies were compared by whom, and
+    `more`."""
     own = ["item_id", "evaluator", "first_model", "second_model", "first_sample_id", "second_sample_id", '"round"']
     arms = [named(arm) for arm in arm_columns(plan)]
-    picked = dict.fromkeys([*map(_dimension_name, cut.dims), "scenario", *own, *arms, "value"])
+    picked = dict.fromkeys([*map(_dimension_name, cut.dims), "scenario", *own, *arms, "value", *more])
     return _from_view(plan, "comparisons", list(picked), scored, cut)
 
 
