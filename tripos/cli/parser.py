@@ -73,7 +73,7 @@ GROUPS = {
     },
     "share a benchmark": {
         "release": Verb("freeze a benchmark in a folder that others can cite and run", "releases.release"),
-        "fetch": Verb("fetch a release, or those that a spec extends", "releases.fetch"),
+        "fetch": Verb("fetch a release, or the releases and data that a spec names", "releases.fetch"),
         "verify": Verb("verify a release, and name files that were changed", "releases.release", "verify_main"),
         "diff": Verb("show the changes between versions, and their effect on scores", "releases.diff"),
         "lock": Verb("pin the dependencies of a run that are outside of its spec", "releases.release", "lock_main"),

@@ -29,7 +29,7 @@ def add_release(parser: argparse.ArgumentParser) -> None:
 
 def add_fetch(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos fetch`."""
-    help_ = "the URL of a release, or a spec, whose releases are fetched"
+    help_ = "the URL of a release, or a spec, whose releases and data are fetched"
     parser.add_argument("path", metavar="URL|PATH", help=help_)
     parser.add_argument("--to", metavar="DIR", help="keep them here (default: releases, beside the spec)")
     parser.add_argument("--digest", metavar="SHA256", help="the digest that the release at the URL must have")
