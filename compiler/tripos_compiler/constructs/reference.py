@@ -47,7 +47,7 @@ SLOTS: dict[str, str] = {
     "COLUMNS": 'columns of a file: `"answer"`, or `"answer" or "key"` for the first that exists',
     "COUNT": "a whole number",
     "NUMBER": "a number",
-    "OPTIONS": "an expression for a list of texts",
+    "OPTIONS": "an expression for a list of texts, or for a text",
     "KEY": "an expression for the right option: its position, counted from 0, or its letter",
     "DRAW": "an expression for a text, which decides the order",
     "LETTERS": 'letters in quotation marks, `"甲乙丙丁"`, or words: `"I II III IV"`',

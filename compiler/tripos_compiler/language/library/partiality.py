@@ -127,6 +127,11 @@ NO_LAST = Partial(("items",), "the list is empty", _OR.format("last(…)"), _has
 NOT_ALIKE = Partial(("items", "keys"), "the lists differ in length", "take columns of one data set", _are_columns)
 NO_BEST = Partial(
     ("items", "values"), "the lists differ in length, or are empty", _OR.format("best(…)"), lambda given: False
+NO_EXPECTATION = Partial(
+    ("values", "probabilities"),
+    "the lists differ in length, or all probabilities are 0",
+    _OR.format("expected_value(…)"),
+    lambda _: False,
 )
 NOT_IN_ORDER = Partial(("value", "order"), "the text is not in the order", _OR.format("rank(…)"), _is_ordered)
 NO_ROOT = Partial(("value",), "the number is negative", _OR.format("sqrt(…)"), _is_not_negative)

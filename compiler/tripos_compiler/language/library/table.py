@@ -114,6 +114,7 @@ GROUPS: dict[str, tuple[Function, ...]] = {
         define(lists.nth, check=lists.is_negative, partial=partiality.NO_ITEM),
         define(lists.without_last),
         define(lists.distinct),
+        define(lists.expected_value, partial=partiality.NO_EXPECTATION),
         define(lists.picked, partial=partiality.NOT_ALIKE),
         define(lists.slice_, "slice", rule=lists.slice_type),
         define(lists.majority),

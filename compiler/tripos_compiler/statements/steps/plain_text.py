@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tripos_compiler.constructs import SETTINGS, Statement
-from tripos_compiler.plan import ListType, Plain, TextType
+from tripos_compiler.plan import Items, ListType, Plain, TextType
 from tripos_compiler.resolve import Typed
 from tripos_compiler.source import Text
 from tripos_compiler.statements.steps.steps import Steps
 
+TEXTS = ListType(of=TextType())
 CHATTING = ("chat", "continue")
 """What an ask has of a chat."""
 
@@ -42,6 +45,10 @@ def lower_options(steps: Steps, ask: Statement) -> Typed | bool | None:
             help_ = "remove it: nothing is written, so there is nothing to draw or to end"
             steps.program.diagnostics.error("E0107", message, ask.of(name)[0].head, help=help_)
             good = False
-    value = written.syntax("options")
-    options = steps.elaborator().expression(value, ListType(of=TextType()), "what the likelihood is of")
+    value, check = written.syntax("options"), steps.elaborator()
+    options = check.infer(value)
+    if options is not None and options.type.kind in ("text", "choice"):
+        options = replace(options, expr=Items(values=(options.expr,)), type=TEXTS)
+    elif options is not None:
+        options = check.typed_as(options, value, TEXTS, "what the likelihood is of")
     return options if good and options is not None else False

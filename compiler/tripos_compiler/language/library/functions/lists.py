@@ -6,6 +6,7 @@ that is the comparison of sets. Two empty ones agree fully, an empty one and ano
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence, Set as AbstractSet
 from typing import Annotated, Any
@@ -169,6 +170,22 @@ def distinct(
         elif item is not None:
             found.add(item)  # type: ignore[arg-type]  # what is no collection is an item
     return sorted_items(found)
+
+
+def expected_value(values: Sequence[float], probabilities: Sequence[float]) -> float:
+    """Return the mean of values, each weighted with its probability: the score of G-Eval (Liu and others 2023,
+    section 2), where the values are scores and the probabilities those of their tokens.
+
+    The lists are of one length, and the probabilities add up to more than 0, or what depends on it has no value. They
+    are divided by their sum.
+
+    >>> expected_value([1, 2, 3], [0.5, 0.25, 0.25])
+    1.75
+    """
+    total = math.fsum(probabilities)
+    if len(values) != len(probabilities) or not total > 0:
+        raise Undefined("the lists differ in length, or all probabilities are 0")
+    return math.fsum(value * share for value, share in zip(values, probabilities, strict=True)) / total
 
 
 def picked(items: Sequence[T], keys: Sequence[K], key: K) -> list[T]:
