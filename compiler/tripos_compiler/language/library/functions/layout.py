@@ -153,7 +153,9 @@ def lettered(items: Collection[str], letters: str = "") -> str:
 
 
 def letters_for(items: Collection[str], letters: str = "") -> list[str]:
-    """Return the letter of each item, as `lettered` shows it. After the last letter come pairs, as AA after Z.
+    """Return the letter of each item, as `lettered` shows it.
+
+    After the last letter come pairs, as AA after Z.
 
     >>> letters_for(["3", "5"]), letters_for(["3", "5"], "I II III IV")
     (['A', 'B'], ['I', 'II'])
