@@ -127,6 +127,7 @@ NO_LAST = Partial(("items",), "the list is empty", _OR.format("last(…)"), _has
 NOT_ALIKE = Partial(("items", "keys"), "the lists differ in length", "take columns of one data set", _are_columns)
 NO_BEST = Partial(
     ("items", "values"), "the lists differ in length, or are empty", _OR.format("best(…)"), lambda given: False
+)
 NO_EXPECTATION = Partial(
     ("values", "probabilities"),
     "the lists differ in length, or all probabilities are 0",

@@ -176,8 +176,8 @@ def expected_value(values: Sequence[float], probabilities: Sequence[float]) -> f
     """Return the mean of values, each weighted with its probability.
 
     It is the score of G-Eval (Liu and others 2023, section 2), where the values are scores and the probabilities those
-    of their tokens. The lists are of one length, and the probabilities add up to more than 0, or what depends on it has no value. They
-    are divided by their sum.
+    of their tokens. The lists are of one length, and the probabilities add up to more than 0, or what depends on it has
+    no value. They are divided by their sum.
 
     >>> expected_value([1, 2, 3], [0.5, 0.25, 0.25])
     1.75
