@@ -77,7 +77,13 @@ def _recorded(compilation: Compilation, path: str, start: int, end: int) -> Mapp
 
 def _is_later(binding: Binding, path: str, offset: int) -> bool:
     span = binding.span
-    return span is not None and span.source.path == path and span.start > offset and len(binding.path) == 1
+    return (
+        not binding.early
+        and span is not None
+        and span.source.path == path
+        and span.start > offset
+        and len(binding.path) == 1
+    )
 
 
 def _completed(text: str, cursor: Cursor) -> str:

@@ -34,6 +34,8 @@ class Binding:
     """What may be lacking for it to have a value, where it stands for an expression."""
     secret: bool = False
     """Whether it is a field that is declared as secret, for editors."""
+    early: bool = False
+    """Whether it is known in front of the place that names it, as an element of a list is."""
     most: int | None = None
     """Of a list that only a run knows, how many elements it has at most, where that follows from the spec."""
 

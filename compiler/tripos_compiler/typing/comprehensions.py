@@ -51,8 +51,11 @@ def comprehension(elaborator: Checker, argument: Argument) -> Typed | None:
     """Return the checked list; None where it is wrong, which is reported."""
     written = read_loop(elaborator, argument.elements[1:], argument)
     found = check_loop(elaborator, written) if written is not None else None
-    value = found.inside.infer(argument.elements[0]) if found is not None else None
-    if found is None or value is None:
+    if found is None:
+        return None
+    elaborator.program.index.scopes.append((argument.elements[0].span, found.inside.scope))
+    value = found.inside.infer(argument.elements[0])
+    if value is None:
         return None
     where = found.loop.where
     may = value.may if where is None else value.under(where)
@@ -107,7 +110,7 @@ def check_loop(elaborator: Checker, written: LoopSyntax) -> CheckedLoop | None:
         return None
     alias = _unused(elaborator, name.text)
     program.index.define("each", name.text, name.span, detail=type_notation(element))
-    binding = Binding((alias,), element, record_fields((alias,), element, name.span), span=name.span)
+    binding = Binding((alias,), element, record_fields((alias,), element, name.span), span=name.span, early=True)
     scope = {**elaborator.scope, name.text: binding}
     known = elaborator.binding(written.of)
     most = int(written.most.value) if written.most is not None else None if known is None else known.most
