@@ -148,7 +148,8 @@ class RunTables:
         text = [f"cast(shown.{sql.name(each)} as varchar) as {sql.name(each)}" for each in self.dimensions]
         return f"""
             with by_metric as (
-              select shown.n, row.metric, count(*) as many, count(*) filter (row.value is null) as lacking,
+              select shown.n, row.metric, count(*) as many,
+                count(*) filter (row.value is null and row.choice is null) as lacking,
                 avg({self._place}) filter ({self._in_figures}) as place,
                 case when count(distinct row.evaluator) > 1 then
                   (max(row.value) filter (row.evaluator is not null)

@@ -109,7 +109,7 @@ class _TraceText:
 
     def score(self, told: Trace) -> Iterator[str]:
         score, metric = told.score or {}, told.metric
-        value = "none" if score["value"] is None else f"{score['value']:g}"
+        value = _value(score)
         why = f": {score['error']}" if score["error"] else ""
         yield from self.line("value", f"{value} ({score['status']}{why})")
         title = "" if metric is None else f" ({metric.title.get('en') or next(iter(metric.title.values()))})"
@@ -122,6 +122,7 @@ class _TraceText:
 
     def compared(self, row: Row) -> Iterator[str]:
         value = {None: "none", 1.0: "the first is better", 0.0: "the second is better"}.get(row["value"], "neither")
+        value += f", {_name(row)}" if _name(row) else ""
         why = f": {row['error']}" if row["error"] else ""
         yield from self.line("value", f"{value} ({row['status']}{why})")
         yield from self.line("first", f"{row['first_model']}, sample {row['first_sample_id']}")
@@ -192,7 +193,7 @@ class _TraceText:
             )
             yield from self.line("judgement", text, indent)
         for score in reply.scores:
-            value = "none" if score["value"] is None else f"{score['value']:g}"
+            value = _value(score)
             by = f" by {score['evaluator']}" if score["evaluator"] else ""
             yield from self.line(
                 "score", f"{score['metric']} {value} ({score['status']}){by}, {score['score_id']}", indent
@@ -251,3 +252,17 @@ def _took(row: Row) -> str:
 
 def _when(row: Row) -> str:
     return f"{row['created_at']:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _value(score: Row) -> str:
+    """Return a score as it is shown: a number, or the name that a judge chose, with what it stands for."""
+    number = "" if score["value"] is None else f"{score['value']:g}"
+    name = _name(score)
+    return f"{name}, {number}" if name and number else name or number or "none"
+
+
+def _name(row: Row) -> str:
+    """Return the name that a judge chose; empty where it chose none."""
+    given = row.get("given")
+    found = orjson.loads(given) if isinstance(given, str) else None
+    return found if isinstance(found, str) else ""
