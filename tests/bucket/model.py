@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.bucket.model_commits import committing
+from tests.bucket.model_recovery import UPLOADS, recovering
 from tests.bucket.model_state import OVER, SEAL, Broken, Catalog, Log, Part, State, Worker, put, tail
 
 MOST_CLAIMS = 4
@@ -36,8 +37,9 @@ class Explored:
 @dataclass(frozen=True)
 class Protocol:
     """A size to explore. So many committers as `together` says take the logs of all sessions into one commit, the
-    others that of one session. With `gives_back` a session gives back shards of which everything is uploaded. `without`
-    names a rule that is left out."""
+    others that of one session. With `gives_back` a session gives back shards of which everything is uploaded. With
+    `recovers` a session may die with a reply in its journal, which its machine uploads later. `without` names a rule
+    that is left out."""
 
     sessions: int = 2
     shards: int = 1
@@ -46,6 +48,7 @@ class Protocol:
     compactions: int = 0
     collections: int = 0
     gives_back: bool = False
+    recovers: bool = False
     without: str = ""
 
     def first(self) -> State:
@@ -109,6 +112,8 @@ class Protocol:
                 yield f"{session} expires", state._replace(expired=state.expired | {session})
         for session, worker in enumerate(state.workers):
             yield from self._of_worker(state, session, worker)
+            if self.recovers:
+                yield from recovering(state, session, worker, self.without)
         for place in range(self.committers):
             yield from committing(state, place, self.without, together=place < self.together)
         yield from self._of_compactor(state)
@@ -130,8 +135,12 @@ class Protocol:
                 log = (*log[:slot], entry, *log[slot + 1 :])
                 landed = state._replace(logs=put(state.logs, session, log))
                 worker = state.workers[session]
-                if entry != SEAL and worker.at == "uploading" and worker.slot == slot:
-                    done = worker._replace(at="idle", known=worker.known | {worker.shard}, slot=slot + 1)
+                # What lands before the start of its log is in the place of a slot that was collected: it is in no tail.
+                counts = worker.at == "uploading" or OVER != state.catalog.upto[session] <= slot
+                if entry != SEAL and worker.at in UPLOADS and worker.slot == slot and counts:
+                    done = worker
+                    if worker.at == "uploading":
+                        done = worker._replace(at="idle", known=worker.known | {worker.shard}, slot=slot + 1)
                     acknowledged = state.acknowledged | {(worker.shard, session)}
                     landed = landed._replace(workers=put(state.workers, session, done), acknowledged=acknowledged)
                 return landed

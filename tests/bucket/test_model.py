@@ -12,8 +12,12 @@ SIZES = (
     Protocol(sessions=2, shards=2),
     Protocol(sessions=3, shards=1),
     Protocol(sessions=2, shards=1, together=1, collections=1),
+    Protocol(sessions=2, shards=1, together=1, recovers=True),
+    Protocol(sessions=1, shards=2, collections=1, recovers=True),
 )
 LARGE = (
+    Protocol(sessions=2, shards=1, collections=1, recovers=True),
+    Protocol(sessions=2, shards=2, recovers=True),
     Protocol(sessions=2, shards=1, collections=1, gives_back=True),
     Protocol(sessions=1, shards=2, committers=2, compactions=1, collections=1),
     Protocol(sessions=2, shards=1, committers=2, together=1, collections=1),
@@ -26,6 +30,7 @@ RULES = (
     Protocol(without="floor", shards=2, committers=2, compactions=1, collections=1),
     Protocol(without="leaving parts", sessions=1),
     Protocol(without="upto", shards=2, committers=2, compactions=1),
+    Protocol(without="looking for the reply", recovers=True),
     Protocol(without="every start", shards=2, committers=2, together=1),
     Protocol(without="a new part", shards=2, committers=2, together=1),
 )
