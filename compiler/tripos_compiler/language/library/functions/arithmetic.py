@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from tripos_compiler.language.library.partiality import Undefined
 from tripos_compiler.language.library.types import N
@@ -138,3 +138,19 @@ def total(items: Collection[N]) -> N:
     if all(isinstance(item, int) for item in items):
         return sum(items)
     return math.fsum(items)  # type: ignore[return-value]  # the same in whatever order
+
+
+def expected_value(values: Sequence[float], probabilities: Sequence[float]) -> float:
+    """Return the mean of values, each weighted with its probability.
+
+    It is the score of G-Eval (Liu and others 2023, section 2), where the values are scores and the probabilities those
+    of their tokens. The lists are of one length, and the probabilities add up to more than 0, or what depends on it has
+    no value. They are divided by their sum.
+
+    >>> expected_value([1, 2, 3], [0.5, 0.25, 0.25])
+    1.75
+    """
+    total = math.fsum(probabilities)
+    if len(values) != len(probabilities) or not total > 0:
+        raise Undefined("the lists differ in length, or all probabilities are 0")
+    return math.fsum(value * share for value, share in zip(values, probabilities, strict=True)) / total

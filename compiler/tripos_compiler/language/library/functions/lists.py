@@ -6,12 +6,10 @@ that is the comparison of sets. Two empty ones agree fully, an empty one and ano
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence, Set as AbstractSet
 from typing import Annotated, Any
 
-from tripos_compiler.language.library.functions.layout import letters_for
 from tripos_compiler.language.library.partiality import Undefined
 from tripos_compiler.language.library.types import (
     Implied,
@@ -172,22 +170,6 @@ def distinct(
     return sorted_items(found)
 
 
-def expected_value(values: Sequence[float], probabilities: Sequence[float]) -> float:
-    """Return the mean of values, each weighted with its probability.
-
-    It is the score of G-Eval (Liu and others 2023, section 2), where the values are scores and the probabilities those
-    of their tokens. The lists are of one length, and the probabilities add up to more than 0, or what depends on it has
-    no value. They are divided by their sum.
-
-    >>> expected_value([1, 2, 3], [0.5, 0.25, 0.25])
-    1.75
-    """
-    total = math.fsum(probabilities)
-    if len(values) != len(probabilities) or not total > 0:
-        raise Undefined("the lists differ in length, or all probabilities are 0")
-    return math.fsum(value * share for value, share in zip(values, probabilities, strict=True)) / total
-
-
 def picked(items: Sequence[T], keys: Sequence[K], key: K) -> list[T]:
     """Return the items of a list at the places where another list has a key.
 
@@ -255,30 +237,6 @@ def shuffled(items: Collection[T], by: str) -> list[T]:
     """
     given = ordered(items)
     return [given[place] for place in sorted(range(len(given)), key=lambda place: digest([by, place]))]
-
-
-def key_place(key: str, items: Collection[Any], letters: str = "") -> int:
-    """Return the position of the option that a letter names, counted from 0: one of `letters`, or else one from A on.
-
-    >>> key_place("B", ["3", "5"]), key_place("乙", ["3", "5"], "甲乙丙丁"), key_place(" b ", ["3", "5"], "甲乙丙丁")
-    (1, 1, 1)
-    """
-    for named in (letters_for(items, letters), letters_for(items)):
-        for letter in (key.strip(), key.strip().upper()):
-            if letter in named:
-                return named.index(letter)
-    raise Undefined("no option has that letter")
-
-
-def shuffled_place(place: int, items: Collection[Any], by: str) -> int:
-    """Return where the item of a position stands in `shuffled(items, by)`, counted from 0.
-
-    >>> shuffled(["a", "b", "c"], "seed 1"), shuffled_place(0, ["a", "b", "c"], "seed 1")
-    (['c', 'a', 'b'], 1)
-    """
-    if not 0 <= place < len(items):
-        raise Undefined("the list has no item at that position")
-    return shuffled(range(len(items)), by).index(place)
 
 
 def slice_(value: str | Collection[T], start: int, count: int | None = None) -> Any:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from tripos_compiler.language.library.functions.answers.extraction import boxed
 from tripos_compiler.language.library.functions.late_patterns import late_pattern
@@ -21,6 +22,8 @@ from tripos_compiler.language.library.functions.layout import (
     nfkc,
     simplified,
 )
+from tripos_compiler.language.library.functions.lists import shuffled
+from tripos_compiler.language.library.partiality import Undefined
 
 _MARKS = late_pattern(r"[*_~`$#>\u200b-\u200d\ufeff]|\\(?:text|mathrm|mathbf|rm|textbf)\b|\\[()\[\]]")
 _QUOTES = r"\s\"'“”‘’「」『』()\[\]{}【】〔〕《》<>"
@@ -89,6 +92,30 @@ def chosen_option(text: str, options: Sequence[str], letters: str = "") -> str |
             return found
     alone = set(texts.forms.alone.findall(_NO_LETTER.sub(" ", texts.forms.denied.sub("", plain))))
     return texts.one(" ".join(sorted(alone))) if alone else texts.mentioned(plain)
+
+
+def key_place(key: str, items: Collection[Any], letters: str = "") -> int:
+    """Return the position of the option that a letter names, counted from 0: one of `letters`, or else one from A on.
+
+    >>> key_place("B", ["3", "5"]), key_place("乙", ["3", "5"], "甲乙丙丁"), key_place(" b ", ["3", "5"], "甲乙丙丁")
+    (1, 1, 1)
+    """
+    for named in (letters_for(items, letters), letters_for(items)):
+        for letter in (key.strip(), key.strip().upper()):
+            if letter in named:
+                return named.index(letter)
+    raise Undefined("no option has that letter")
+
+
+def shuffled_place(place: int, items: Collection[Any], by: str) -> int:
+    """Return where the item of a position stands in `shuffled(items, by)`, counted from 0.
+
+    >>> shuffled(["a", "b", "c"], "seed 1"), shuffled_place(0, ["a", "b", "c"], "seed 1")
+    (['c', 'a', 'b'], 1)
+    """
+    if not 0 <= place < len(items):
+        raise Undefined("the list has no item at that position")
+    return shuffled(range(len(items)), by).index(place)
 
 
 def _latin(text: str, letters: Sequence[str]) -> str:
