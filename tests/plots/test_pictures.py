@@ -113,6 +113,20 @@ def test_judges_stand_beside_people_with_the_agreement_of_the_macro(store: Store
     assert [(each["given"], each["judged"], each["scores"]) for each in other.rows] == [(6, 6, 30)]
 
 
+def test_a_calibration_curve_has_the_figures_of_the_judges(store: Store, tripos: Command) -> None:
+    picture = make_picture("calibration", store)
+    told = tripos("judges", "--json").data
+    bins = [
+        (judge, each["judged"], each["graded"]["value"], each["graded"]["low"], each["graded"]["n"])
+        for metric in told["metrics"]
+        for judge, found in metric["calibrations"].items()
+        for each in found["bins"]
+    ]
+    assert len(bins) > 1
+    drawn = [(row["judge"], row["judged"], row["value"], row["low"], row["n"]) for row in picture.rows]
+    assert [pytest.approx(each[1:]) for each in bins] == [each[1:] for each in drawn]
+
+
 def test_a_power_curve_is_that_of_the_paired_error(store: Store) -> None:
     options = PlotOptions(measure="tutoring.accuracy", models=MODELS[::2])
     picture = make_picture("power", store, options=options)

@@ -15,7 +15,7 @@ from tripos.plots.theme import SIZES, length_pt
 from tripos_compiler.diagnostics import reader_language
 from tripos_warehouse.store import Store
 
-PlotKind = Literal["leaderboard", "runs", "heatmap", "radar", "gain", "judges", "power", "cost"]
+PlotKind = Literal["leaderboard", "runs", "heatmap", "radar", "gain", "judges", "calibration", "power", "cost"]
 
 NO_FONT = "S0623"
 

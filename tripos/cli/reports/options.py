@@ -78,7 +78,7 @@ def add_leaderboard(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, like --format json")
 
 
-PLOTS = ("leaderboard", "runs", "heatmap", "radar", "gain", "judges", "power", "cost")
+PLOTS = ("leaderboard", "runs", "heatmap", "radar", "gain", "judges", "calibration", "power", "cost")
 """The kinds of pictures, which `tripos.plots` makes: its import would take longer than most commands."""
 
 

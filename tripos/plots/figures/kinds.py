@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tripos.plots.figures.calibration import calibration_picture
 from tripos.plots.figures.cost import cost_picture
 from tripos.plots.figures.gain import gain_picture
 from tripos.plots.figures.heatmap import heatmap_picture
@@ -36,6 +37,7 @@ KINDS: Mapping[str, PictureKind] = {
     "radar": PictureKind("a measure by metric around a circle", radar_picture),
     "gain": PictureKind("gains of arms over the arm that they start from", gain_picture),
     "judges": PictureKind("grades of judges beside those of people", judges_picture),
+    "calibration": PictureKind("means of people by the grades of judges", calibration_picture),
     "power": PictureKind("the power to find a difference, by the number of items", power_picture),
     "cost": PictureKind("cost against score", cost_picture, whole=True),
 }
