@@ -226,6 +226,14 @@ def _measure(program: Program, reading: FigureContext, each: Declared) -> Lowere
         check_names(program, reading.written)
     if figured is None or not role_known:
         return None
+    measures = {name: known.measure for name, known in reading.known.items()}
+    among = any(aggregate.among for aggregate in aggregates_of(figured.figure, measures))
+    if among and reading.missing in ("zero", "paired"):
+        message = (
+            f"`missing: {reading.missing}` counts values of which nobody knows that they are among those of `where`"
+        )
+        program.diagnostics.error("E0303", message, statement.syntax("value").span, help="leave `missing` out")
+        return None
     if reading.missing == "zero":  # said of any part, it holds for all of them
         silent = replace(program, diagnostics=Diagnostics(), index=Index())
         again = replace(reading, program=silent, terms=[], zero=True)

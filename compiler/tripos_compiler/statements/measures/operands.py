@@ -279,10 +279,6 @@ def find_among(
         help_ = f"write `where: {operand.name} != NAME`, or take the aggregate of an expression in a scenario"
         reading.error("E0303", message, where.span, help_)
         return None
-    if reading.missing in ("zero", "paired"):
-        message = f"`missing: {reading.missing}` counts values of which nobody knows that they are among these"
-        reading.error("E0303", message, where.span, "leave `missing` out")
-        return None
     return chosen_names(reading, where, known)
 
 
