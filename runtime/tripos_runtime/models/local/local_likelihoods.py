@@ -2,8 +2,8 @@
 grammar does not take tokens that are a part of a character; an option with such tokens is asked for one by one.
 
 llama.cpp's server does not say the probabilities of a prompt, but those of every token that it writes, over all tokens
-and before the grammar and the settings count. It sums over them in single precision: a logarithm is right to about
-0.0002 a token.
+and before the grammar and the settings count. It sums over them in single precision, and what is computed in other
+batches differs too.
 """
 
 from __future__ import annotations

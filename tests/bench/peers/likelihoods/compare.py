@@ -59,9 +59,9 @@ def of_tripos(folder: Path, model: str) -> Documents:
     """Return the options of every document and its scores."""
     run = tripos.compile(folder / "likelihoods.tripos").run(models=[model], store=folder / "store", max_connections=1)
     told = tripos.open(folder / "store").sql(
-        "select scenario, messages, reply, max(value) filter (metric = 'acc') as acc,"
+        "select samples.scenario as scenario, messages, reply, max(value) filter (metric = 'acc') as acc,"
         " max(value) filter (metric = 'acc_norm') as acc_norm"
-        " from likelihoods.samples join likelihoods.scores using (sample_id, run_id)"
+        " from likelihoods.samples as samples join likelihoods.scores using (sample_id, run_id)"
         f" where run_id = '{run.id}' group by all"
     )
     found: Documents = {}

@@ -20,7 +20,7 @@ from tripos_runtime.models.local.local import weights_of
 from tripos_runtime.models.local.local_process import LocalProcess
 
 MODEL = "smollm2-135m"
-LAST = 16
+LAST = 20
 END: dict[str, Any] = {"id": None, "token": "", "logprob": 0.0, "top_logprobs": [{"token": "", "logprob": 0.0}]}
 """Where the model writes the end, of which the server says nothing."""
 ONE = threading.Lock()

@@ -1,4 +1,4 @@
-"""Rows of our own in the form of HellaSwag and MMLU, some of them odd: marks of pages, double blanks, other scripts."""
+"""Rows of our own in the form of HellaSwag and MMLU, some of them odd: marks of pages, double blanks, accents."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ SCENES = (
     ("Fixing a shelf", "The carpenter marks two holes on the wall.", "the carpenter", "drills where the marks are."),
     ("Playing chess", "The players shake hands.", "one", "moves a pawn and presses the clock."),
     ("Washing dishes", "There is a pile of plates in the sink.", "someone", "rinses them one after the other."),
-    ("Café", "Une femme commande un café.", "elle", "paie et s'assoit près de la fenêtre."),
-    ("泡茶", "他把水烧开。", "然后", "他把茶叶放进杯子里。"),
+    ("Café", "Une femme commande un café.", "elle", "paie et sort."),
     ("Shoeing [substeps] a horse", "A smith lifts the hoof.", "the smith", "takes the old nails out."),
     ("Swimming", "The swimmer stands on the block.", "the swimmer", "dives into the pool."),
 )
@@ -46,7 +45,7 @@ def write(folder: Path, seed: int = 7) -> None:
             row = {"activity_label": activity, "ctx_a": first, "ctx_b": second, "endings": options}
             endings.append(row | {"label": str(options.index(right)), "ind": len(endings), "source_id": f"own~{place}"})
     _lines(folder / "hellaswag.jsonl", endings)
-    _lines(folder / "mmlu.jsonl", [_sum(dice) for _ in range(12)])
+    _lines(folder / "mmlu.jsonl", [_sum(dice) for _ in range(6)])
     _lines(folder / "mmlu_dev.jsonl", [_sum(dice) for _ in range(5)])
 
 
