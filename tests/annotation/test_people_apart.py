@@ -132,6 +132,8 @@ def test_people_have_their_own_values_beside_those_of_the_judge(
     grade()
     data = tripos("report", "--json").data
     assert data["people_apart"] == ["human/anna", "human/ben"]
+    [told] = [each["text"] for each in data["remarks"] if each["kind"] == "judges"]
+    assert told.startswith("people graded too, and judges alone make `")
     found = {each["name"]: each for each in data["measures"]}
     graded = {row["model"]: row["n"] for row in found["overall"]["people"]}
     assert sum(graded.values()) == 2 * 6 * 2
@@ -158,6 +160,7 @@ def test_a_role_with_people_counts_them_with_its_models(
     before = {row["model"]: row for row in measures(tripos)["overall"]["rows"]}
     grade()
     data = tripos("report", "--json").data
+    assert not [each for each in data["remarks"] if each["kind"] == "judges"]
     assert data["people_apart"] == [] and data["people"] == {"human/anna": 12, "human/ben": 12}
     found = {each["name"]: each for each in data["measures"]}
     assert all("people" not in each for each in found.values())

@@ -78,6 +78,7 @@ Kind = Literal[
     "outdated",
     "repeats",
     "items",
+    "judges",
 ]
 
 

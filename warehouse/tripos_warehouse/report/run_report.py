@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from tripos_compiler.language import Only
+from tripos_compiler.language.figures import aggregates_of
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.measures import (
@@ -256,6 +257,10 @@ def report(connection: Connection, plan: Plan, run: RunRecord, only: Only = Mapp
         return _reported(connection, plan, run, only)
 
 
+MOST_NAMED = 5
+"""The most measures that one remark names."""
+
+
 def _reported(connection: Connection, plan: Plan, run: RunRecord, only: Only) -> Report:
     schema = sql.name(run.benchmark)
     compared = f"where role = {sql.text(run.compared_role)}"
@@ -264,6 +269,7 @@ def _reported(connection: Connection, plan: Plan, run: RunRecord, only: Only) ->
         found = [evaluate_or_tell(connection, plan, measure, shared=shared) for measure in plan.measures]
     tables = tuple(as_told(run, table) for table in found)
     apart = people_apart(connection, plan)
+    by_people = _by_people(connection, plan, run) if apart else {}
     return Report(
         plan,
         run,
@@ -272,13 +278,13 @@ def _reported(connection: Connection, plan: Plan, run: RunRecord, only: Only) ->
         tables,
         people=_people(connection, schema),
         apart=apart,
-        by_people=_by_people(connection, plan, run) if apart else {},
+        by_people=by_people,
         gates=tuple(expected(connection, plan, each, run.models) for each in plan.expectations),
         comparisons=_by_status(connection, f"{schema}.comparisons", "comparison_id" if several else None, "scored"),
         made=acceptances(connection, plan, run),
         gaps=find_gaps(connection, run.benchmark),
         unworked=_unworked(connection, plan, run, tables),
-        remarks=find_remarks(connection, plan, run, only),
+        remarks=(*find_remarks(connection, plan, run, only), *_judges_alone(plan, by_people)),
         sharpening=tuple(find_sharpening(connection, plan, measure) for measure in headlines(plan)),
         only=only,
     )
@@ -292,6 +298,23 @@ def _unworked(connection: Connection, plan: Plan, run: RunRecord, tables: Sequen
     kept = {each for (found,) in connection.execute(query, [run.run_id]).fetchall() for each in found}
     told = ((measure.name, find_unworked(plan, kept, measure)) for measure in empty)
     return {name: why for name, why in told if why is not None}
+
+
+def _judges_alone(plan: Plan, by_people: Mapping[str, object]) -> Iterator[Remark]:
+    """Yield that people graded what measures take from judges alone, and that they could correct it."""
+    measures = {measure.name: measure for measure in plan.measures}
+    found = [
+        name
+        for name in by_people
+        if not (measure := measures[name]).corrected
+        and not {"evaluator", "pair"} & set(measure.by)
+        and all(each.function in ("mean", "share") for each in aggregates_of(measure.figure, measures))
+    ]
+    if found:
+        names = ", ".join(f"`{name}`" for name in found[:MOST_NAMED])
+        more = ", …" if len(found) > MOST_NAMED else ""
+        told = f"people graded too, and judges alone make {names}{more}: `corrected by people` makes one figure of both"
+        yield Remark("judges", told)
 
 
 def _by_people(connection: Connection, plan: Plan, run: RunRecord) -> dict[str, MeasureTable]:
