@@ -110,7 +110,7 @@ def test_a_judge_is_asked_once_about_each_criterion_and_counted_exactly(tmp_path
     counts = {count.step: (count.least, count.calls, count.most) for count in found.plan.calls}
     assert counts["met(1)"] == (criteria, criteria, criteria)
     assert found.asked == {"a": 30, "judge": criteria}, "both scores use the same verdicts"
-    assert {row["element"] for row in found.table("judgements")} == {str(place) for place in range(12)}
+    assert {row["element_place"] for row in found.table("judgements")} == {str(place) for place in range(12)}
 
 
 def test_a_second_run_asks_nothing(tmp_path: Path) -> None:

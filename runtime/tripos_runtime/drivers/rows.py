@@ -57,7 +57,7 @@ class ResultRows:
             "scorer": step.scorer,
             "evaluator": call.model,
             "repeat": call.number,
-            "element": call.element_name,
+            "element_place": call.element_name,
             "identity": unit.bound.binding.identity_beside(call.model),
         }
 

@@ -197,7 +197,7 @@ class Finder:
         key = row["judgement_id"]
         before: tuple[TracedReply, ...] = ()
         if samples:
-            number, element = row["repeat"] or 0, row["element"]
+            number, element = row["repeat"] or 0, row["element_place"]
             before = self.before(
                 key, row, samples[0], step, lambda ids: judgement_id(stamp, ids, by, number, element), of
             )

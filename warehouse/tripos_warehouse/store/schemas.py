@@ -225,7 +225,9 @@ JUDGEMENTS = make_table(
     required("evaluator", pa.string()),  # a model; or, of what was imported, whoever judged, such as human/NAME
     optional("identity", pa.string()),  # who answers under that name, where it does not say it
     optional("repeat", pa.int64()),  # which of a judge's replies on the same, from 0; null where it is imported
-    optional("element", pa.string()),  # of a list whose elements are judged: the place, `4`, or `0.2` in nested lists
+    optional(
+        "element_place", pa.string()
+    ),  # of a list whose elements are judged: the place, `4`, or `0.2` in nested lists
     optional("round", pa.int64()),
     optional(
         "drawn_of", pa.int64()

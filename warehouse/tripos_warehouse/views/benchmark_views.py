@@ -62,7 +62,7 @@ _SAMPLES = """
 """
 _JUDGEMENTS = """
   {context},
-  sample.model, judgement.scorer, judgement.evaluator, judgement.repeat, judgement.element, judgement.round,
+  sample.model, judgement.scorer, judgement.evaluator, judgement.repeat, judgement.element_place, judgement.round,
   judgement.source,
   judgement.drawn_of,
   judgement.model_served, judgement.status,

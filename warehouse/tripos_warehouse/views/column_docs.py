@@ -52,7 +52,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "identity": "the identity of the model: its endpoint or digest; null if the name is enough",
         "model_served": "the model that the endpoint says it used",
         "judged_by": "the judges inside the expression of a computed score, sorted by name; null if there are none",
-        "element": "of a judge that is asked about each element of a list, its place, from 0; `0.2` in a nested list",
+        "element_place": "the place of the list element that a judge is asked about, from 0; `0.2` in a nested list",
         "repeat": "the number of the reply of a judge that is asked several times, from 0; null for imported scores",
         "round": "the round of an imported score, from 1; null for scores of a run",
         "source": "the imported file, and the beginning of its SHA-256",

@@ -1,12 +1,13 @@
-"""Functions of numbers."""
+"""Functions of numbers, and choices from a list by counts and numbers."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from tripos_compiler.language.library.partiality import Undefined
-from tripos_compiler.language.library.types import N
+from tripos_compiler.language.library.types import K, N, T
 
 LONGEST = 400
 """No number has more digits before or after the point."""
@@ -154,3 +155,32 @@ def expected_value(values: Sequence[float], probabilities: Sequence[float]) -> f
     if len(values) != len(probabilities) or not total > 0:
         raise Undefined("the lists differ in length, or all probabilities are 0")
     return math.fsum(value * share for value, share in zip(values, probabilities, strict=True)) / total
+
+
+def majority(items: Sequence[K | None]) -> K | None:
+    """Return the most frequent value of a list; missing where no item has a value.
+
+    Items without a value are passed over. Of several values that are equally frequent it is the one that comes first.
+    Of the answers of several samples it is the one that most of them give (Wang et al., Self-Consistency, 2023).
+
+    >>> majority(["b", "a", None, "a"]), majority([3, 4]), majority([])
+    ('a', 3, None)
+    """
+    there = Counter(item for item in items if item is not None)
+    return max(there, key=lambda item: there[item], default=None)
+
+
+def best(items: Sequence[T], values: Sequence[float]) -> T:
+    """Return the item of a list at the place where a list of numbers has the largest; of several the first.
+
+    Of several samples it is the one that a scorer or a reward model likes best. The lists are of one length, and have
+    an item.
+
+    >>> best(["a", "b", "c"], [0.2, 0.9, 0.4])
+    'b'
+    """
+    if len(items) != len(values):
+        raise Undefined(f"one list has {len(items)} items and the other {len(values)}")
+    if not items:
+        raise Undefined("the list is empty")
+    return items[max(range(len(items)), key=lambda place: values[place])]

@@ -184,35 +184,6 @@ def picked(items: Sequence[T], keys: Sequence[K], key: K) -> list[T]:
     return [item for item, own in zip(items, keys, strict=True) if own == key]
 
 
-def majority(items: Sequence[K | None]) -> K | None:
-    """Return the most frequent value of a list; missing where no item has a value.
-
-    Items without a value are passed over. Of several values that are equally frequent it is the one that comes first.
-    Of the answers of several samples it is the one that most of them give (Wang et al., Self-Consistency, 2023).
-
-    >>> majority(["b", "a", None, "a"]), majority([3, 4]), majority([])
-    ('a', 3, None)
-    """
-    there = Counter(item for item in items if item is not None)
-    return max(there, key=lambda item: there[item], default=None)
-
-
-def best(items: Sequence[T], values: Sequence[float]) -> T:
-    """Return the item of a list at the place where a list of numbers has the largest; of several the first.
-
-    Of several samples it is the one that a scorer or a reward model likes best. The lists are of one length, and have
-    an item.
-
-    >>> best(["a", "b", "c"], [0.2, 0.9, 0.4])
-    'b'
-    """
-    if len(items) != len(values):
-        raise Undefined(f"one list has {len(items)} items and the other {len(values)}")
-    if not items:
-        raise Undefined("the list is empty")
-    return items[max(range(len(items)), key=lambda place: values[place])]
-
-
 def drawn(items: Collection[K], count: int, by: str) -> list[K]:
     """Return items that are drawn at random: the same text draws the same items in the same order.
 
