@@ -35,7 +35,7 @@ scenario sums {
 }
 """
 BEST = """\
-  score best = same_number(last_number(best(reply.samples, [marked(r) each r in reply.samples])), item.answer)
+  score best = same_number(last_number(best_of(reply.samples, [marked(r) each r in reply.samples])), item.answer)
 }
 """
 

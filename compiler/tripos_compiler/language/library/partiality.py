@@ -126,7 +126,7 @@ NO_FIRST = Partial(("items",), "the list is empty", _OR.format("first(…)"), _h
 NO_LAST = Partial(("items",), "the list is empty", _OR.format("last(…)"), _has_items("items"))
 NOT_ALIKE = Partial(("items", "keys"), "the lists differ in length", "take columns of one data set", _are_columns)
 NO_BEST = Partial(
-    ("items", "values"), "the lists differ in length, or are empty", _OR.format("best(…)"), lambda given: False
+    ("items", "values"), "the lists differ in length, or are empty", _OR.format("best_of(…)"), lambda given: False
 )
 NO_EXPECTATION = Partial(
     ("values", "probabilities"),

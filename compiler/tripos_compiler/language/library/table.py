@@ -118,7 +118,7 @@ GROUPS: dict[str, tuple[Function, ...]] = {
         define(lists.picked, partial=partiality.NOT_ALIKE),
         define(lists.slice_, "slice", rule=lists.slice_type),
         define(arithmetic.majority),
-        define(arithmetic.best, partial=partiality.NO_BEST),
+        define(arithmetic.best_of, partial=partiality.NO_BEST),
         define(lists.drawn),
         define(lists.shuffled),
         define(options.key_place, partial=partiality.NO_KEY),

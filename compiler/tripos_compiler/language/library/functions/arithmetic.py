@@ -170,13 +170,13 @@ def majority(items: Sequence[K | None]) -> K | None:
     return max(there, key=lambda item: there[item], default=None)
 
 
-def best(items: Sequence[T], values: Sequence[float]) -> T:
+def best_of(items: Sequence[T], values: Sequence[float]) -> T:
     """Return the item of a list at the place where a list of numbers has the largest; of several the first.
 
     Of several samples it is the one that a scorer or a reward model likes best. The lists are of one length, and have
     an item.
 
-    >>> best(["a", "b", "c"], [0.2, 0.9, 0.4])
+    >>> best_of(["a", "b", "c"], [0.2, 0.9, 0.4])
     'b'
     """
     if len(items) != len(values):
