@@ -399,7 +399,7 @@ def test_a_mean_over_metrics_weighs_them_and_a_mean_by_metric_does_not() -> None
 def test_the_sql_of_a_mean_by_an_arm_has_a_column_of_its_name() -> None:
     found = sql("", "sums.right")
     assert "metric = 'right' and scenario = 'sums'" in found
-    assert 'partition by model, "hint"' in found
+    assert 'select model, "hint", item_id, value' in found
 
 
 @pytest.mark.parametrize(
@@ -510,6 +510,23 @@ measure shown = mean(it)
 def test_a_score_lies_between_the_ends_that_its_parts_have(value: str, ends: tuple[float | None, float | None]) -> None:
     [found] = plan_of(compile_text(FIELDS.replace("VALUE", value))).measures
     assert [found.low, found.high] == [None if end is None else pytest.approx(end) for end in ends]
+
+
+@pytest.mark.parametrize(
+    ("figure", "ends"),
+    [
+        ("max(0, min(1, mean(it)))", (0, 1)),
+        ("min(1, max(0, mean(it) / 2 - 3))", (0, 1)),
+        ("max(0, mean(it))", (0, None)),
+        ("1 - abs(mean(it))", (None, 1)),
+        ("max(0, min(1, mean(it))) * 100", (0, 100)),
+        ("mean(it) * 2", (None, None)),
+    ],
+)
+def test_a_formula_lies_between_the_ends_that_numbers_set(figure: str, ends: tuple[float | None, float | None]) -> None:
+    text = FIELDS.replace("VALUE", "reply.size") + f"\nmeasure made = {figure}\n"
+    found = {measure.name: measure for measure in plan_of(compile_text(text)).measures}["made"]
+    assert (found.low, found.high) == ends
 
 
 def test_scores_of_one_name_lie_between_the_ends_of_all() -> None:

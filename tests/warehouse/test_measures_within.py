@@ -70,6 +70,31 @@ def test_marks_that_are_all_alike_leave_room_for_those_that_were_not_met(store: 
     assert (row.method, row.reason) == ("exact", None)
 
 
+CUTS = """
+measure cut = max(2, min(3, marks))
+measure between = min(4, max(1, marks))
+measure moved = 0.5 * max(3, marks) + 0.5 * marks"""
+
+
+def test_what_a_number_cuts_off_has_the_interval_of_the_whole_cut_alike(store: Store) -> None:
+    plan = rated(store, (4, 5, 2, 5, 3, 2), after=CUTS)
+    whole, cut, between, moved = (single(store, plan, name) for name in ("marks", "cut", "between", "moved"))
+    assert whole.value == 3.5 and whole.interval_low is not None and 2 < whole.interval_low < 3
+    assert (cut.value, cut.interval_low, cut.interval_high) == (3, pytest.approx(whole.interval_low), 3)
+    assert (cut.method, cut.reason, cut.standard_error) == ("cut", None, pytest.approx(whole.standard_error))
+    assert (between.value, between.method) == (3.5, "logit")
+    assert between.interval_high is not None and 3.5 < between.interval_high <= 4
+    assert (moved.value, moved.method) == (3.5, "logit")
+
+
+def test_a_part_that_a_number_cuts_off_leaves_the_error_unknown(store: Store) -> None:
+    plan = rated(store, (1, 2, 1, 5, 2, 1), after=CUTS)
+    row = single(store, plan, "moved")
+    assert (row.value, row.interval_low, row.standard_error) == (2.5, None, None)
+    assert row.reason == "a number in `min` or `max` cuts a part of it off, so its error is unknown"
+    assert single(store, plan, "cut").interval_low == 2
+
+
 def test_ten_of_ten_have_the_exact_interval(store: Store, tmp_path: Path) -> None:
     plan = sorted_into(tmp_path, store, "abcabcabca", "abcabcabca")
     for name, factor in (("whole", 1), ("percent", 100), ("micro", 1)):

@@ -9,10 +9,10 @@ from types import MappingProxyType
 from typing import Any
 
 from tripos_compiler.language.figures import scored_by, scored_values_of
-from tripos_compiler.plan import Aggregate, Measure, Plan
+from tripos_compiler.plan import Aggregate, Measure, Measured, Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.corrected import corrected_rows
-from tripos_warehouse.measures.figure_walk import aggregates, is_moved_median, slices_of_sum
+from tripos_warehouse.measures.figure_walk import aggregates, cut_of, is_moved_median, slices_of_sum
 from tripos_warehouse.measures.gaps import why_missing
 from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable
 from tripos_warehouse.measures.sql import graders_of, has_apart, sql_of
@@ -83,8 +83,41 @@ def evaluate(
     if measure.missing == "fail":
         rows = [_failed(connection, plan, measure, row) for row in rows]
     places = [dimension_place(plan, name) for name in measure.by]
+    rows = _cut_rows(connection, plan, measure, by_people, rows)
     rows.sort(key=lambda row: ([place(value) for place, value in zip(places, row.by, strict=True)], row.model))
     return MeasureTable(measure, tuple(rows))
+
+
+def _cut_rows(
+    connection: Connection, plan: Plan, measure: Measure, by_people: bool, rows: list[MeasureRow]
+) -> list[MeasureRow]:
+    """Return rows with the interval of what numbers cut off, cut as its value is, where the value is such a number: no
+    derivative shows that error there."""
+    cut = cut_of(measure.figure)
+    lacking = [row for row in rows if row.value is not None and row.interval_low is None]
+    if cut is None or not lacking:
+        return rows
+    whole, least, most = cut
+    own = next((each for each in plan.measures if whole == Measured(measure=each.name)), None)
+    ends = {"low": None, "high": None} if own is None else {"low": own.low, "high": own.high}
+    bare = measure.model_copy(update={"figure": whole, **ends})
+    found = {(row.model, row.by): row for row in evaluate(connection, plan, bare, by_people).rows}
+    return [_cut_row(row, found.get((row.model, row.by)), least, most) if row in lacking else row for row in rows]
+
+
+def _cut_row(row: MeasureRow, whole: MeasureRow | None, least: float, most: float) -> MeasureRow:
+    if whole is None or whole.interval_low is None or whole.interval_high is None:
+        return row if whole is None else replace(row, reason=whole.reason)
+    low, high = (min(max(end, least), most) for end in (whole.interval_low, whole.interval_high))
+    return replace(
+        row,
+        standard_error=whole.standard_error,
+        interval_low=low,
+        interval_high=high,
+        half_width=_longer(row.value, low, high),
+        method="cut",
+        reason=None,
+    )
 
 
 def _is_sum(measure: Measure, found: Mapping[str, Any], slices: tuple[Mapping[str, str], ...] | None) -> bool:

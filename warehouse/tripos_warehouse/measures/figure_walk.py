@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measured, Plan
@@ -44,6 +45,25 @@ def is_moved_median(plan: Plan, figure: Figure) -> bool:
                 return True
             case _:
                 return False
+
+
+def cut_of(figure: Figure) -> tuple[Figure, float, float] | None:
+    """Return a figure without the numbers that cut its values, as `max(0, min(1, a))` cuts those of a, and the least
+    and the greatest value that they leave; None of any other."""
+    low, high = -math.inf, math.inf
+    inner = figure
+    while isinstance(inner, Formula) and inner.operator in ("min", "max"):
+        numbers = [value.value for value in inner.values if isinstance(value, Constant)]
+        others = [value for value in inner.values if not isinstance(value, Constant)]
+        if not numbers or len(others) != 1:
+            break
+        # What stands further out has the last word.
+        if inner.operator == "min":
+            high = max(min(high, *numbers), low)
+        else:
+            low = min(max(low, *numbers), high)
+        inner = others[0]
+    return None if inner is figure else (inner, low, high)
 
 
 MEANS = frozenset(("mean", "share", "accuracy", "pass_at", "pass_all"))

@@ -27,6 +27,7 @@ from .settled import (
 from .value_ranges import (
     Range as Range,
     Ranges as Ranges,
+    computed_range as computed_range,
     enclosing_range as enclosing_range,
     ranges_of as ranges_of,
     score_spans as score_spans,

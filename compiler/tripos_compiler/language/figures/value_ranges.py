@@ -99,7 +99,7 @@ class Ranges:
                 low, high = self.of(scenario, value)
                 return -high, -low
             case Binary(operator="+" | "-" | "*" | "/" as operator, left=left, right=right):
-                return _computed(operator, self.of(scenario, left), self.of(scenario, right))
+                return computed_range(operator, self.of(scenario, left), self.of(scenario, right))
             case Call():
                 return self._called(scenario, expr)
         return ANY
@@ -240,7 +240,12 @@ def _below(type_: Type | Mapping[str, Type] | None, path: Iterable[str]) -> Type
     return None if isinstance(type_, Mapping) else type_
 
 
-def _computed(operator: str, one: Range, other: Range) -> Range:
+def computed_range(operator: str, one: Range, other: Range) -> Range:
+    """Return between which ends a sum, a difference, a product or a quotient lies.
+
+    >>> computed_range("-", (0.0, 1.0), (0.0, math.inf))
+    (-inf, 1.0)
+    """
     match operator:
         case "+":
             return _known(one[0] + other[0], one[1] + other[1])

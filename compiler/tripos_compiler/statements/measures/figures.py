@@ -13,6 +13,7 @@ from itertools import pairwise
 from statistics import harmonic_mean
 
 from tripos_compiler.diagnostics import nearest
+from tripos_compiler.language.figures import Range
 from tripos_compiler.plan import FIXED, Constant, Figure, Formula, Measured
 from tripos_compiler.source import (
     Argument,
@@ -224,6 +225,9 @@ def _formula(operator: str, parts: list[TypedFigure], syntax: Syntax, scale: Sca
     if operator == "negate" and isinstance(parts[0].figure, Constant):
         return replace(parts[0], figure=Constant(value=-parts[0].figure.value), scale=scale, named=written_as(syntax))
     values: tuple[Figure, ...] = tuple(part.figure for part in parts)
+    low, high = scales.ends_of_formula(operator, [_range_of(part) for part in parts])
+    if scale.bounds is None and math.isfinite(low) and math.isfinite(high):
+        scale = replace(scale, bounds=(low, high))
     return TypedFigure(
         Formula(operator=operator, values=values),
         scale,
@@ -232,7 +236,16 @@ def _formula(operator: str, parts: list[TypedFigure], syntax: Syntax, scale: Sca
         cells=tuple(dict.fromkeys(dim for part in parts for dim in part.cells)),
         leaves=tuple(leaf for part in parts for leaf in part.leaves),
         mixed=any(part.mixed for part in parts),
+        ends=(low if math.isfinite(low) else None, high if math.isfinite(high) else None),
     )
+
+
+def _range_of(figured: TypedFigure) -> Range:
+    """Return the least and the greatest value of a part of a formula, as far as they are known."""
+    low, high = figured.scale.bounds or figured.ends
+    if figured.mixed:
+        return -math.inf, math.inf
+    return -math.inf if low is None else low, math.inf if high is None else high
 
 
 def _binary(reading: FigureContext, syntax: BinaryExpr) -> TypedFigure | None:

@@ -24,7 +24,7 @@ from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.differences.corrected_pairs import Threes, corrected_difference, three_by_cell
 from tripos_warehouse.measures.evaluation import evaluate
-from tripos_warehouse.measures.figure_walk import aggregates
+from tripos_warehouse.measures.figure_walk import aggregates, cut_of
 from tripos_warehouse.measures.sql import sql_of
 from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics import StatisticResult
@@ -76,6 +76,7 @@ WHOLE = -1
 MOST_ROWS = 400_000
 """Rows that one query reads: as many groups are left out side by side as have room in them."""
 JUMPS = "it jumps from value to value: no interval"
+CUT = "a number in `min` or `max` cuts a value off: no interval"
 GROWS_IN_PART = "only a part of it grows with the items: no interval"
 
 Cell = tuple[Any, ...]
@@ -137,7 +138,8 @@ def remeasure(
     for cell, (a, b) in whole.items():
         base = StatisticResult(b.value - a.value, n=min(a.n, b.n), clusters=min(a.items, b.items))
         labels = tuple(dimension_label(plan, name, value) for name, value in zip(measure.by, cell, strict=True))
-        found.append(Remeasured(labels, a.value, b.value, _with_error(base, cell, without, reason, _ends(measure))))
+        why = reason or _cut_off(measure, a.value, b.value)
+        found.append(Remeasured(labels, a.value, b.value, _with_error(base, cell, without, why, _ends(measure))))
     return found
 
 
@@ -177,7 +179,8 @@ def remeasure_cells(
             rest = [
                 {cell: (each[ends[0]], each[ends[1]])} if all(key in each for key in ends) else {} for each in without
             ]
-            found[cell, first, second] = _with_error(base, cell, rest, reason, _ends(measure))
+            why = reason or _cut_off(measure, a.value, b.value)
+            found[cell, first, second] = _with_error(base, cell, rest, why, _ends(measure))
     return found
 
 
@@ -245,6 +248,12 @@ def _with_error(
         told = base.without_interval(ALIKE)
         return replace(told, p=2.0 ** (1 - many)) if abs(base.value or 0.0) > ROUNDING else told
     return with_t(base, error, many - 1) if ends is None else bounded(base, error, many - 1, ends, null=0.0)
+
+
+def _cut_off(measure: Measure, *values: float) -> str | None:
+    """Return why two values have no error of their difference, where a number in the measure cuts one of them off."""
+    cut = cut_of(measure.figure)
+    return CUT if cut is not None and any(end in values for end in cut[1:]) else None
 
 
 def _ends(measure: Measure) -> tuple[float, float] | None:

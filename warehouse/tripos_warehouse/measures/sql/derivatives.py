@@ -16,6 +16,9 @@ class NumberSql:
     def slope(self, name: str) -> str:
         return "0"
 
+    def cuts(self) -> list[str]:
+        return []
+
 
 @dataclass(frozen=True)
 class PartSql:
@@ -27,6 +30,9 @@ class PartSql:
 
     def slope(self, name: str) -> str:
         return "1" if name == self.name else "0"
+
+    def cuts(self) -> list[str]:
+        return []
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,16 @@ class FormulaSql:
         first = "0" if slopes[0] == "0" else f"{slopes[0]} / {down}"
         second = "0" if slopes[1] == "0" else f"(-{texts[0]} * {slopes[1]} / ({down} * {down}))"
         return _added(first, second)
+
+    def cuts(self) -> list[str]:
+        """Return conditions in SQL, each true where a number in `min` or `max` cuts off what stands beside it, so that
+        the derivative says nothing of its error."""
+        found = [each for value in self.values for each in value.cuts()]
+        numbers = [value.text for value in self.values if isinstance(value, NumberSql)]
+        if self.operator in ("min", "max") and numbers:
+            others = [value.text for value in self.values if not isinstance(value, NumberSql)]
+            found += [f"{text} = {self.text}" for text in numbers] if others else []
+        return found
 
 
 Arithmetic = NumberSql | PartSql | FormulaSql

@@ -251,6 +251,10 @@ group by {outer}, p.item_id""",
         weights = ",\n  ".join(
             f'case when {present} then {value.slope(term.name)} end as "{term.name} weight"' for term in terms
         )
+        cut_off = (
+            " or ".join(value.cuts()) if cut.labels == "none" and not any(term.node.drawn for term in terms) else ""
+        )
+        own = f"{own}, case when {cut_off} then {CUT_OFF} end" if cut_off else own
         active = [f'("{term.name} weight" = 0 or coalesce({term.name}.known, false))' for term in terms]
         cells = self.parts.add(
             "cells",
@@ -259,7 +263,7 @@ group by {outer}, p.item_id""",
   coalesce({reasons}, {own}, case when {present} and {value.text} is null then 'it divides by zero' end) as reason,
   false as "is share", {counted_once(counted, "n")} as n, {counted_once(counted, "total")} as total,
   {" + ".join(f"coalesce({term.name}.df, 0)" for term in terms)} as df,
-  coalesce({" and ".join(active)}, false) as known,
+  coalesce({" and ".join([*active, *([f"not ({cut_off})"] if cut_off else [])])}, false) as known,
   least({", ".join(f"{term.name}.bearing" for term in terms)}) as bearing
 from {base} as base
 {joins}""",
@@ -319,6 +323,8 @@ from {node.cells} as c left join {items} as i on {same("c", "i", node.dims)}
 order by all
 """
 
+
+CUT_OFF = "'a number in `min` or `max` cuts a part of it off, so its error is unknown'"
 
 _OF_CELLS = {
     "mean": "avg(value)",
