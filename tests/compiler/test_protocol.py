@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,23 @@ def test_one_key_in_another_form_than_all_others_is_found(tmp_path: Path) -> Non
 def test_a_key_beyond_the_options_of_its_row_is_found(tmp_path: Path) -> None:
     items = [*rows()[:5], {**rows()[5], "answer": "D"}]
     assert warned(tmp_path, items=items) == ["W1002 no reply gets `right` of row 6 of this scenario"]
+
+
+@pytest.mark.parametrize("shuffle", ["", " shuffled by item.question"])
+@pytest.mark.parametrize(("type_", "keys"), [("text", "CCDA"), ("integer", (0, 2, 3, -1))])
+def test_a_key_of_options_that_names_none_is_found(
+    tmp_path: Path, shuffle: str, type_: str, keys: Sequence[object]
+) -> None:
+    spec = EXAM.replace("answer text", f"answer {type_}").replace("lettered(item.options)", "put.text")
+    spec = spec.replace(
+        "  over item\n", f"  over item\n  options put from item.options with key item.answer{shuffle}\n"
+    )
+    spec = spec.replace(RIGHT, "reply.text == put.letter").replace("worked.answer", "worked.number")
+    items = [{**row, "answer": key} for row, key in zip(rows(), keys, strict=False)]
+    items[3]["options"] = [] if type_ == "text" else items[3]["options"]
+    worked = {**WORKED, "answer": keys[0]}
+    more = ", nor in 1 more" if type_ == "integer" else ""
+    assert warned(tmp_path, spec, items, worked) == [f"W1002 the key names no option in row 3 of this scenario{more}"]
 
 
 def test_a_question_under_another_number_counts_twice(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from operator import add, mul, sub, truediv
 from types import MappingProxyType
-from typing import Any, Final, Literal, assert_never
+from typing import Any, Final
 
 from tripos_compiler.language.library import FUNCTIONS, LARGEST, Undefined, Unread
 from tripos_compiler.language.references import names_in
@@ -79,6 +80,7 @@ class Missing:
         self.reason = reason
 
 
+_COMPUTED: Final = MappingProxyType({"+": add, "-": sub, "*": mul, "/": truediv})
 _plugins: ContextVar[Mapping[str, Callable[..., Any]]] = ContextVar("plugins", default=MappingProxyType({}))
 
 
@@ -160,10 +162,15 @@ def elements(loop: Loop, names: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _each(expr: Each, names: Mapping[str, Any]) -> list[Any]:
-    where = expr.loop.where
-    if where is None:
-        return _all_of((expr.value, inner) for inner in elements(expr.loop, names))
-    return [_under(where, expr.value, inner) for inner in elements(expr.loop, names) if evaluate(where, inner)]
+    kept = _all_of(((expr, inner) for inner in elements(expr.loop, names)), _element)
+    return [value for each in kept for value in each]
+
+
+def _element(expr: Each, names: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the value for an element of a list; nothing where the condition does not hold."""
+    if (where := expr.loop.where) is None:
+        return (evaluate(expr.value, names),)
+    return (_under(where, expr.value, names),) if evaluate(where, names) else ()
 
 
 def _at(expr: AtElement, names: Mapping[str, Any]) -> Any:
@@ -290,15 +297,17 @@ def _there(value: Any) -> Any:
 def _all(exprs: Sequence[Expr], names: Mapping[str, Any]) -> list[Any]:
     """Return the values of what is looked at in any case. Where one has none because of the item alone, that is the
     reason, whatever a reply says beside it: a model that declines is scored on the same items as all others."""
-    return _all_of((expr, names) for expr in exprs)
+    return _all_of(((expr, names) for expr in exprs), evaluate)
 
 
-def _all_of(looked_at: Iterable[tuple[Expr, Mapping[str, Any]]]) -> list[Any]:
+def _all_of(
+    looked_at: Iterable[tuple[Any, Mapping[str, Any]]], look: Callable[[Any, Mapping[str, Any]], Any]
+) -> list[Any]:
     values: list[Any] = []
     lacking: Unavailable | None = None
     for expr, names in looked_at:
         try:
-            values.append(evaluate(expr, names))
+            values.append(look(expr, names))
         except Unavailable as error:
             if error.status == NOT_APPLICABLE:
                 raise
@@ -354,25 +363,12 @@ def _binary(expr: Binary, names: Mapping[str, Any]) -> Any:
         case ">=":
             return left >= right
     try:
-        return _bounded(_computed(expr.operator, left, right), expr, names)
+        return _bounded(_COMPUTED[expr.operator](left, right), expr, names)
     except ZeroDivisionError as error:
         raise NoValue(_status(expr.right, names), "`/` has no value: division by zero") from error
     except OverflowError as error:
         reason = f"`{expr.operator}` has no value: it is past all bounds"
         raise NoValue(_status(expr, names), reason) from error
-
-
-def _computed(operator: Literal["+", "-", "*", "/"], left: Any, right: Any) -> Any:
-    match operator:
-        case "+":
-            return left + right
-        case "-":
-            return left - right
-        case "*":
-            return left * right
-        case "/":
-            return left / right
-    assert_never(operator)
 
 
 def are_equal(left: Any, right: Any) -> bool:

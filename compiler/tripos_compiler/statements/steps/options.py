@@ -57,6 +57,8 @@ def bind_options(program: Program, scope: Scope, statement: Statement) -> Bindin
         place = Call(function="key_place", args=(key.expr, given.expr), named=letters)
     if by is not None:
         place = Call(function="shuffled_place", args=(place, given.expr, by.expr))
+    elif key.type.kind == "integer":  # a position past the options is none, as a letter past them is
+        place = Call(function="key_place", args=(Call(function="nth", args=(shown, place)), given.expr), named=letters)
     may = tuple(lack for each in (given, key, by) if each is not None for lack in each.may)
     name, span = statement.name().text, statement.name().span
     fields: dict[str, tuple[Type, Expr]] = {

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from tripos_compiler.constructs import Statement
-from tripos_compiler.language import Unavailable, evaluate, names_in, paths_in, subexpressions
+from tripos_compiler.language import NoValue, Unavailable, evaluate, names_in, paths_in, subexpressions
 from tripos_compiler.plan import Ask, Call, Column, Converse, Expr, Retrieve, Scenario, Score, Step
 from tripos_compiler.resolve import Program
 from tripos_compiler.source import Span
@@ -43,6 +43,7 @@ def check_protocol(
     elif shown:
         _asked_twice(program, statement, cases, rows, shown, steps)
     _options(program, cases, rows, shown, steps)
+    _keys(program, cases.kept, steps)
     check_shown(program, steps, cases, rows)
     check_replies(program, scenario, cases, steps, shown)
 
@@ -148,6 +149,36 @@ def _options(
                     message = f"an option stands twice in row {double[0]} of this scenario{more}"
                     help_ = "mend the row: of two options that say the same one is counted as wrong"
                     program.diagnostics.warning("W1009", message, where, help=help_)
+
+
+def _keys(program: Program, rows: Sequence[Mapping[str, Any]], steps: Steps) -> None:
+    """Keys that name none of the options that their row has."""
+    for statement in steps.options:
+        fields = steps.scope[statement.name().text].fields
+        options, place = fields["options"].value, fields["right"].value
+        assert isinstance(place, Call)
+        if place.function == "shuffled_place":  # the order may be that of an arm
+            options = place.args[1]
+            place = Call(function="nth", args=(options, place.args[0]))
+        assert options is not None
+        lacking = [number for number, names in enumerate(rows, 1) if _lacks_key(options, place, names)]
+        if lacking:
+            more = f", nor in {len(lacking) - 1} more" if len(lacking) > 1 else ""
+            message = f"the key names no option in row {lacking[0]} of this scenario{more}"
+            help_ = "mend the key: a position is counted from 0, and a letter is one of those shown"
+            program.diagnostics.warning("W1002", message, statement.syntax("key").span, help=help_)
+
+
+def _lacks_key(options: Expr, place: Expr, names: Mapping[str, Any]) -> bool:
+    try:
+        if not evaluate(options, names):
+            return False
+        evaluate(place, names)
+    except NoValue:
+        return True
+    except (Unavailable, LookupError):
+        return False
+    return False
 
 
 def _has_double(options: Expr, names: Mapping[str, Any]) -> bool:
