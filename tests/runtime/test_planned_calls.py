@@ -59,6 +59,10 @@ def test_as_many_calls_are_made_as_were_planned(path: Path) -> None:
     filled = {role.name: ROLES[role.kind] for role in plan.roles}
     filled |= dict.fromkeys(reward_roles(plan), ("mock/reward",))
     filled |= dict.fromkeys(embedding_roles(plan.scenarios), ("mock/embedding",))
+    weighing = {
+        step.role for each in plan.scenarios for step in each.steps if step.step == "ask" and step.options is not None
+    }
+    filled |= {name: tuple(f"mock/careful:{each}" for each in filled[name]) for name in weighing}
     (compared,) = [role.name for role in plan.roles if role.kind == "compared"]
     binding = bind(plan, filled[compared], {name: models for name, models in filled.items() if name != compared})
     callers: dict[str, Any] = {

@@ -122,7 +122,7 @@ def error_falls(parts: DifferenceComponents, asked: float, graded: float) -> dic
 
     >>> parts = DifferenceComponents(items=1.0, samples=2.0, judges=0.5, observed=(1, 2, 1))
     >>> {name: round(fall, 3) for name, fall in error_falls(parts, 4.0, 4.0).items()}
-    {'items': 0.047, 'samples': 0.028, 'judges': 0.006}
+    {'items': 0.047, 'samples': 0.028, 'judges': 0.006, 'repeats': 0.0}
     """
     samples, judges, repeats = parts.observed
     spent = asked + graded
