@@ -14,6 +14,7 @@ from hypothesis import given, strategies
 
 import tripos
 from tests.each import each
+from tripos.api.compilation import find_spec
 from tripos_compiler.plan import (
     LIKELIHOODS,
     NoLikelihoods,
@@ -42,6 +43,7 @@ ITEMS = [
     {"context": "She puts the kettle on. She", "endings": ["waits for it.", "eats the stove."], "label": 0},
     {"context": "He ties his shoes and", "endings": ["a lake freezes.", "runs.", "sleeps."], "label": 1},
     {"context": "Nothing to choose from", "endings": [], "label": 0},
+    {"context": "Hardly anything to choose from", "endings": ["", "all of it."], "label": 1},
 ]
 finite = strategies.floats(-900, -0.001)
 options = strategies.lists(
@@ -152,6 +154,9 @@ def test_a_server_that_does_not_say_them_is_refused_with_a_code(choices: list[di
 
 def test_likelihoods_are_asked_once_forecast_exactly_and_the_same_again(tmp_path: Path) -> None:
     spec = tripos.compile(endings(tmp_path))
+    plan = find_spec(str(tmp_path / "endings.tripos")).compile().plan
+    assert plan is not None
+    assert [(count.least, count.most) for count in plan.calls] == [(2, 2)]
     store = tmp_path / "store"
     before = spec.plan(models=["mock/careful"], store=store)
     first = spec.run(models=["mock/careful"], store=store)

@@ -94,7 +94,9 @@ class StepOutcomes:
 
     def always(self, step: Step) -> bool:
         """Return true if a step takes place in every case, whatever is replied."""
-        if step.when is not None or (isinstance(step, Ask) and step.prompt is None and step.continues is None):
+        ask = step if isinstance(step, Ask) else None
+        chooses = ask is not None and ask.options is not None and names_in(ask.options)  # there may be no option
+        if step.when is not None or chooses or (ask is not None and ask.prompt is None and ask.continues is None):
             return False
         return not any(self._may_be_void(expr) for expr in _taken(step))
 
@@ -191,8 +193,7 @@ class StepOutcomes:
                     yield _lacks(self._value(expr, case))
 
     def _asks_nothing(self, step: Ask, chat: Expr, case: Case) -> bool | None:
-        """Return true if nothing is sent, where a dialogue without a turn is all there is; None where that is not
-        known."""
+        """Return true if all that is sent is a dialogue without a turn; None where that is not known."""
         if step.prompt is not None:
             return False
         if not self._decided(chat):
@@ -201,12 +202,11 @@ class StepOutcomes:
         return {VOID: True, YES: False, NO: None}[found]
 
     def _lacks_options(self, options: Expr, case: Case) -> bool | None:
-        """Return true if there is nothing to choose from: no option, or one without a text; None where that is not
-        known."""
+        """Return true if there is no option, or one without a text; None where that is not known."""
         lacks = _lacks(self._value(options, case))
         if lacks or not self._decided(options):
             return lacks or None
-        return not all(evaluate(options, case) or [""])
+        return bool(self._seen(("options", id(options)), lambda known: not all(evaluate(options, known) or [""]), case))
 
     def _lacking_texts(self, texts: Texts | None, case: Case) -> Iterator[bool | None]:
         if texts is None:
