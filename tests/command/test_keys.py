@@ -90,3 +90,31 @@ def test_a_missing_key_names_its_variable(quiz: Path, tripos: Command, endpoint:
     done = tripos(*RUN)
     assert (done.code, "error[R0102]" in done.err, "QUIZ_KEY" in done.err) == (2, True, True), done.err
     assert endpoint.sent == []
+
+
+@pytest.mark.parametrize(
+    "key", ["sk-test-\udcff", "sk-test\nX-Other: 1", "sk-test\xa0"], ids=["no UTF-8", "lines", "space"]
+)
+def test_a_key_that_cannot_be_sent_is_refused_and_not_told(
+    quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key + "1")
+    done = tripos("run", "quiz.tripos", "--model", "openai/gpt-4o")
+    assert done.code != 0
+    assert "the key for `openai/gpt-4o` has a character that cannot be sent" in done.err
+    assert "set OPENAI_API_KEY again" in done.err
+    assert "sk-test" not in done.err + done.out
+
+
+@pytest.mark.parametrize("host", ["localhost:99999", "localhost:x", "a..b", "[::1"])
+def test_an_address_that_cannot_be_is_refused_and_its_password_is_not_told(
+    quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", f"http://me:hidden@{host}/v1?key=hidden")
+    done = tripos("run", "quiz.tripos", "--model", "openai/gpt-4o")
+    assert f"error[R0101]: `{host}/v1`, where `openai/gpt-4o` is to be reached, is no address" in done.err
+    assert "hidden" not in done.err + done.out
+    if "[" not in host:
+        (quiz / "tripos.toml").write_text(f'[endpoints.openai]\nbase_url = "http://{host}/v1"\n', "utf-8")
+        assert "the address has no valid host and port" in tripos("run", "quiz.tripos", "--model", "openai/x").err

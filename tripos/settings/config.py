@@ -47,6 +47,10 @@ class EndpointConfig(BaseModel):
         parts = urlsplit(text)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("an address begins with http:// or https://")
+        try:
+            parts.port, parts.hostname.encode("idna")
+        except ValueError as error:
+            raise ValueError("the address has no valid host and port") from error
         return text.rstrip("/")
 
     @field_validator("replicas")

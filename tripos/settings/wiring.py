@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tripos.settings.config import Config
-from tripos_runtime.models import Endpoint, Model, Price
+from tripos.ui import Failure
+from tripos_runtime.models import Endpoint, Model, ModelError, Price
 from tripos_runtime.models.reward import BatchedReward
 from tripos_runtime.models.unopened import identity_of
 from tripos_runtime.roles import RoleBinding
@@ -27,9 +28,13 @@ def endpoints_of(config: Config) -> dict[str, Endpoint]:
 
 
 def with_identities(binding: RoleBinding, config: Config) -> RoleBinding:
-    """Return the binding with who answers under the name of each model, where the name does not say it."""
+    """Return the binding with who answers under the name of each model, where the name does not say it. Raises
+    `Failure` R0101 for a model whose address cannot be."""
     endpoints = endpoints_of(config)
-    found = {name: identity_of(name, endpoints) for name in binding.every}
+    try:
+        found = {name: identity_of(name, endpoints) for name in binding.every}
+    except ModelError as error:
+        raise Failure(error.code, error.message, error.hint) from error
     return replace(binding, identities={name: by for name, by in found.items() if by != name})
 
 

@@ -23,6 +23,7 @@ from .routes import (
     COMPLETION as COMPLETION,
     LOOPBACK as LOOPBACK,
     OPENAI_COMPLETION as OPENAI_COMPLETION,
+    check_address as check_address,
     completion_name as completion_name,
     endpoint_of as endpoint_of,
     is_here as is_here,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Literal
 from urllib.parse import urlsplit
 
-from tripos_runtime.models.base import Endpoint
+from tripos_runtime.models.base import Endpoint, ModelError
 from tripos_runtime.models.catalog.catalog import entry_of, every_entry
 from tripos_runtime.models.catalog.providers import FOREIGN, PARTICULAR, PROVIDERS
 
@@ -70,6 +70,21 @@ def completion_name(name: str) -> str | None:
 def endpoint_of(name: str, endpoints: Mapping[str, Endpoint]) -> Endpoint | None:
     """Return the endpoint of a model: its own, or that of its provider."""
     return endpoints.get(name) or endpoints.get(name.partition("/")[0])
+
+
+def check_address(name: str, address: str) -> None:
+    """Raise `ModelError` R0101 for an address whose host or port cannot be. No user or key of it is told."""
+    try:
+        parts = urlsplit(address)
+        if parts.port is None or parts.port > 0:
+            (parts.hostname or "").encode("idna")
+            return
+    except ValueError:  # also that of an encoding
+        pass
+    told = address.rpartition("@")[2].partition("?")[0]
+    raise ModelError(
+        "R0101", f"`{told}`, where `{name}` is to be reached, is no address", "check its host and its port", fatal=True
+    )
 
 
 def is_here(endpoint: Endpoint | None) -> bool:

@@ -17,6 +17,7 @@ from tripos_runtime.models.catalog import (
     Provider,
     allows,
     answer_error,
+    check_address,
     entry_of,
     is_here,
     model_error,
@@ -175,6 +176,7 @@ def base_url_of(name: str, provider: Provider, endpoint: Endpoint | None) -> str
         hint = f"set {provider.base_urls[0]}, or write `base_url` for it under `[endpoints]` in tripos.toml"
         raise ModelError("R0101", f"there is no address for `{name}`", hint, fatal=True)
     base_url = base_url.rstrip("/")
+    check_address(name, base_url)
     if urlsplit(base_url).scheme not in {"http", "https"}:
         hint = f"write `base_url` with `http://` or `https://`, such as `http://{base_url}`"
         raise ModelError("R0101", f"`{base_url}`, where `{name}` is to be reached, is no address", hint, fatal=True)
@@ -189,6 +191,9 @@ def key_of(name: str, provider: Provider, endpoint: Endpoint | None) -> tuple[st
     variables = provider.keys if endpoint is None or endpoint.api_key_env is None else (endpoint.api_key_env,)
     for variable in variables:
         if key := os.environ.get(variable, "").strip():
+            if not key.isprintable():
+                message = f"the key for `{name}` has a character that cannot be sent"
+                raise ModelError("R0102", message, f"set {variable} again, on one line", fatal=True)
             return variable, key
     if endpoint is None and provider.key_unset is not None:
         return "", provider.key_unset

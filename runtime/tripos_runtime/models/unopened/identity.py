@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from tripos_runtime.models.base import Endpoint
-from tripos_runtime.models.catalog import FOREIGN, PROVIDERS, Provider, endpoint_of
+from tripos_runtime.models.catalog import FOREIGN, PROVIDERS, Provider, check_address, endpoint_of
 from tripos_runtime.models.embeddings import embeds
 from tripos_runtime.models.local import find_weights, weights_digest
 from tripos_runtime.models.reward import PINNED, pinned_name
@@ -56,6 +56,7 @@ def identity_of(name: str, endpoints: Mapping[str, Endpoint] = {}, environ: Mapp
     address = endpoint.base_url if endpoint is not None else next(filter(None, told), None)
     if address is None:
         return name
+    check_address(name, address)
     place = public_address(address, provider.ends_with)
     own = None if provider.base_url is None else public_address(provider.base_url, provider.ends_with)
     return name if place == own else f"{name} @ {place}"
