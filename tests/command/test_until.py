@@ -171,6 +171,25 @@ def test_a_run_that_is_never_settled_is_an_ordinary_one(sums: Path, tripos: Comm
     assert "on 6 of 80 items: --limit 6" in report
 
 
+def test_a_comparison_counts_an_item_of_two_scenarios_once_and_closes_at_the_difference(
+    sums: Path, tripos: Command
+) -> None:
+    scenario = SPEC[SPEC.index("scenario sums") : SPEC.index("measure accuracy")]
+    again = scenario.replace("scenario sums", "scenario again").replace(
+        "{{ item.question }}", "Add: {{ item.question }}"
+    )
+    (sums / "s.tripos").write_text(SPEC + again, "utf-8")
+    done = run(tripos, "--until", "settled", models="mock/student-60-0:a,mock/student-60-0:b")
+    assert done["calls"]["asked"] == 4 * MANY
+    told = settled(tripos)
+    [pair] = [each for each in told["figures"] if each["kind"] == "comparison"]
+    assert (told["of"], pair["of"], pair["items"]) == (2 * MANY, MANY, MANY)
+    values = {
+        each["model"]: each["value"] for each in told["figures"] if each["name"] == "accuracy" and "other" not in each
+    }
+    assert pair["value"] == pytest.approx(values[pair["model"]] - values[pair["other"]])
+
+
 def test_a_headline_that_no_sequence_follows_is_refused_and_other_measures_are_named(
     sums: Path, tripos: Command
 ) -> None:

@@ -36,7 +36,9 @@ class FollowedFigure:
     figure: SettlingFigure
     plan: Plan
     items: dict[Cell, int] = field(default_factory=dict)
-    """The items of each cell."""
+    """The cases of each cell."""
+    cases: dict[Cell, dict[str, int]] = field(default_factory=dict)
+    """How many of them each item has: several scenarios or contexts may ask about one item."""
     _counts: dict[Cell, dict[Place, int]] = field(default_factory=dict)
     _shapes: dict[Cell, set[frozenset[Place]]] = field(default_factory=dict)
 
@@ -47,6 +49,8 @@ class FollowedFigure:
         """Count a case of the run."""
         for cell, places in self.places(case, scenario).items():
             self.items[cell] = self.items.get(cell, 0) + 1
+            own = self.cases.setdefault(cell, {})
+            own[case.item_id] = own.get(case.item_id, 0) + 1
             counts = self._counts.setdefault(cell, {})
             for place in places:
                 counts[place] = counts.get(place, 0) + 1
@@ -66,7 +70,13 @@ class FollowedFigure:
 
     def span(self, cell: Cell) -> float:
         """How far what two models add by one item can differ."""
-        return max(high - low for low, high in (self._reach(cell, shape) for shape in self._shapes[cell]))
+        widest = max(high - low for low, high in (self._reach(cell, shape) for shape in self._shapes[cell]))
+        return widest * max(self.share(cell, item_id) for item_id in self.cases[cell])
+
+    def share(self, cell: Cell, item_id: str) -> float:
+        """Return how often the mean of an item's cases counts in a mean over items, so that each case counts once."""
+        own = self.cases[cell]
+        return own[item_id] * len(own) / self.items[cell]
 
     def added(self, cell: Cell, values: Additions) -> float:
         """Return what an item adds to the figure by its values."""

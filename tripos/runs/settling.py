@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from tripos.runs.followed import LEVEL, Cell, Followed, FollowedFigure
@@ -26,15 +27,30 @@ if TYPE_CHECKING:
 
 @dataclass
 class Versus:
-    """The sequence of the differences of two models on a measure, in one cell."""
+    """The sequence of the differences of two models on a measure, in one cell. An item counts once all of its cases
+    were read: they are no independent draws, as `tripos compare` holds too."""
 
     name: str
     model: str
     other: str
+    figure: FollowedFigure
     cell: Cell
-    by: dict[str, str | None]
     sequence: BettingSequence
-    of: int
+    _waiting: dict[str, tuple[int, list[float]]] = field(default_factory=dict)
+
+    @property
+    def by(self) -> dict[str, str | None]:
+        """The dimensions of the cell."""
+        return dict(zip(self.figure.figure.by, self.cell, strict=True))
+
+    def add(self, item_id: str, difference: float | None) -> None:
+        """Take the next case: the difference of the models, `None` where one of them has no value."""
+        read, found = self._waiting.pop(item_id, (0, []))
+        found = found if difference is None else [*found, difference]
+        if read + 1 < self.figure.cases[self.cell][item_id]:
+            self._waiting[item_id] = (read + 1, found)
+        elif found:
+            self.sequence.add(self.figure.share(self.cell, item_id) * fmean(found))
 
 
 @dataclass
@@ -103,10 +119,9 @@ class RunSettler:
                     own = Followed(name, model, figure, cell, sequence, gate, margin, asked)
                     self.followed[name, model, cell] = own
                 if gate is None and compares:
-                    span = figure.span(cell)
-                    by = dict(zip(figure.figure.by, cell, strict=True))
+                    span, planned = figure.span(cell), len(figure.cases[cell])
                     self.versus += [
-                        Versus(name, one, two, cell, by, BettingSequence((-span, span), planned=count), count)
+                        Versus(name, one, two, figure, cell, BettingSequence((-span, span), planned=planned))
                         for one, two in combinations(self.models, 2)
                     ]
 
@@ -169,19 +184,18 @@ class RunSettler:
         """Take the scores of the next item."""
         for model in self._open:
             self.items[model] += 1
-        scenario, added = self._scenarios[case.scenario.name], dict[tuple[str, str, Cell], float]()
+        scenario, added = self._scenarios[case.scenario.name], dict[tuple[str, str, Cell], float | None]()
         for name, figure in self._figures.items():
             values = figure.values(case, scores)
             for cell, places in figure.places(case, scenario).items():
                 for model in self._open:
                     if (followed := self.followed.get((name, model, cell))) is not None:
-                        own = followed.add(places, values.get((model, cell), {}))
-                        if own is not None:
-                            added[name, model, cell] = own
+                        added[name, model, cell] = followed.add(places, values.get((model, cell), {}))
         for each in self.versus:
-            one, two = (added.get((each.name, model, each.cell)) for model in (each.model, each.other))
-            if one is not None and two is not None:
-                each.sequence.add(one - two)
+            both = [(each.name, model, each.cell) for model in (each.model, each.other)]
+            if all(key in added for key in both):
+                one, two = (added[key] for key in both)
+                each.add(case.item_id, None if one is None or two is None else one - two)
         questions = {model: self._questions(model) for model in self._open}
         self._open = [model for model, own in questions.items() if not own or not all(own)]
 
@@ -195,7 +209,7 @@ class RunSettler:
             where: dict[str, Any] = {"name": each.name, "model": each.model, "other": each.other}
             where |= {"by": each.by} if each.by else {}
             found = {"value": each.sequence.mean, "low": low, "high": high, "level": level, "p": p, "p_alone": alone}
-            count = {"items": each.sequence.n, "of": each.of}
+            count = {"items": each.sequence.n, "of": len(each.figure.cases[each.cell])}
             figures.append({"kind": "comparison", **where, **count, **found, "settled": p <= LEVEL})
         rule = {
             "until": "spec" if self.rule.declared else "settled",
