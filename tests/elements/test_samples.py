@@ -115,3 +115,36 @@ def test_a_second_run_asks_nothing_and_more_samples_only_those_that_are_new(tmp_
     assert more.asked == {"a": 10, "judge": 0}
     values = by_question(more, "consistent")
     assert all(len(each) == 2 for each in values.values()), "the score of more samples is another one"
+
+
+SPLIT = """\
+benchmark sums "1.0.0" { languages en }
+role candidate compared
+role extractor
+dataset item from "items.jsonl" { question text, answer number secret }
+scenario sums {
+  over item
+  ask reply by candidate { prompt "{{ item.question }}" }
+  ask read by extractor { prompt "{{ reply.text }}", samples 3, temperature 0.7, returns { number integer } }
+  ask last by extractor { prompt "{{ length([r.text each r in read.samples]) }} {{ reply.text }}" }
+  score most = majority([r.number each r in read.samples]) == item.answer
+  score long = length(last.text) + sum(r.number each r in read.samples)
+}
+"""
+
+
+def test_a_score_over_samples_of_another_role_is_about_the_model_whose_reply_they_go_on_from(tmp_path: Path) -> None:
+    """Two models say 7 and 8, and the extractor reads what they say."""
+
+    def says(request: Request) -> str:
+        text = request.messages[-1].content
+        if request.model == "extractor":
+            return json.dumps({"number": int(text.split()[0])})
+        return "7 -" if request.model == "a" else "8 -"
+
+    items = [{"question": f"question {number}", "answer": 7} for number in range(3)]
+    found = run_small(tmp_path, SPLIT, {"items.jsonl": items}, models=("a", "b"), script=says, extractor="extractor")
+    read = sorted((row["model"], row["value"]) for row in found.table("scores") if row["metric"] == "most")
+    assert read == [("a", 1.0)] * 3 + [("b", 0.0)] * 3
+    assert {row["model"] for row in found.table("scores")} == {"a", "b"}
+    assert {step.of for step in found.plan.scenarios[0].steps if step.step == "score"} == {"reply"}

@@ -145,9 +145,8 @@ def _with_needs(
     # What is known whatever is answered, such as what would be right, or a score that an arm decides, is kept with it.
     asked = [other for other in kept if other.name in uses and _is_replied(other, kept)]
     every = isinstance(step, Column | Score) and not asked
-    listed = {other.of for other in kept if isinstance(other, SampleList) and other.name in uses}
-    called = [other for other in kept if every or other.name in uses or other.name in listed]
-    called = [other for other in called if isinstance(other, Ask | Converse)]
+    whole = with_dependencies(kept, uses)  # also what the samples of a list were made of
+    called = [other for other in kept if isinstance(other, Ask | Converse) and (every or other.name in whole)]
     compared = [other for other in called if any(steps.kind(role) == "compared" for role in roles_called(other))]
     if not called:
         return None
