@@ -74,6 +74,14 @@ def test_whole_items_are_the_same_of_each_model(ran: Path, tripos: Command) -> N
     assert any(len(those) > 1 for those in of_scenario.values())
 
 
+@pytest.mark.parametrize("more", [(), ("--optimal",)], ids=["in turn", "by spread"])
+def test_no_item_is_left_half_drawn(ran: Path, tripos: Command, more: tuple[str, ...]) -> None:
+    assert tripos("annotate", "--name", "anna", "--sample", "1", "--whole-items", *more).code == 0
+    [batch] = batches()
+    assert len({(row["scenario"], row["item_id"]) for row in batch["rows"]}) == 1
+    assert len({row["model"] for row in batch["rows"]}) == 2
+
+
 def test_a_sample_goes_where_earlier_grades_varied_more(ran: Path, tripos: Command, ask: Rows) -> None:
     handed(tripos, "--sample", "4")
     assert tripos("annotate", "--name", "ben", "--sample", "4", "--optimal").code == 0

@@ -101,6 +101,10 @@ def _key(candidate: GradableReply) -> tuple[str, str]:
     return candidate.sample_id, candidate.step.fingerprint
 
 
+def _item(candidate: GradableReply) -> tuple[str, str]:
+    return candidate.scenario, candidate.unit.case.item_id
+
+
 def _limited(candidates: Iterable[GradableReply], limit: int | None) -> Iterator[GradableReply]:
     items: dict[str, set[str]] = {}
     for each in candidates:
@@ -113,7 +117,8 @@ def _limited(candidates: Iterable[GradableReply], limit: int | None) -> Iterator
 def _take(
     candidates: Sequence[GradableReply], count: int | None, choice: AssignmentOptions, show: Show, spread: Spreads
 ) -> dict[GradableReply, ShownReply]:
-    """The first `count` that there is something to see of, in the order of the draw."""
+    """The first `count` that there is something to see of, in the order of the draw; of whole items so many more as
+    the items that were begun have."""
     queue = _interleaved(candidates, choice, spread)
     found: dict[GradableReply, ShownReply] = {}
     while queue and (count is None or len(found) < count):
@@ -121,6 +126,11 @@ def _take(
         some, queue = queue[:size], queue[size:]
         shown = show(some)
         found |= {each: shown[each.judgement_id] for each in some if each.judgement_id in shown}
+    if choice.whole_items:
+        begun = {_item(each) for each in found}
+        rest = [each for each in queue if _item(each) in begun]
+        shown = show(rest) if rest else {}
+        found |= {each: shown[each.judgement_id] for each in rest if each.judgement_id in shown}
     return found
 
 
@@ -132,7 +142,7 @@ def _interleaved(
 
     def place(each: GradableReply) -> tuple[str, str]:
         own = digest(["draw", choice.seed, *_key(each)])
-        item = digest(["draw", choice.seed, each.scenario, each.unit.case.item_id]) if choice.whole_items else ""
+        item = digest(["draw", choice.seed, *_item(each)]) if choice.whole_items else ""
         return item, own
 
     by_scenario: dict[str, dict[str, list[GradableReply]]] = {}
