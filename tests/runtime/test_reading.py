@@ -358,3 +358,11 @@ def test_broken_mock_judges_give_no_score() -> None:
     requests = [Request("m", (Message("user", str(n)),), schema=metrics_schema(METRICS)) for n in range(20)]
     reads = [one for r in requests for one in read_metrics(METRICS, asyncio.run(model.ask(r)).text).values()]
     assert {one.status for one in reads} == {"parse_failure"}
+
+
+def test_names_that_differ_in_case_alone_are_read_as_they_are_written() -> None:
+    of = ChoiceType(values=("m", "M"))
+    texts = ("m", "M", '{"value": "m"}', '{"value": "M"}', "**m**", "The better one is M.", "m or M", "[[m]]")
+    assert [read(of, text).value for text in texts] == ["m", "M", "m", "M", "m", "M", None, "m"]
+    assert read(ChoiceType(values=("a_b", "ab")), "ab").value == "ab"
+    assert read(ChoiceType(values=("very_good", "bad")), "Very good").value == "very_good"

@@ -140,18 +140,18 @@ def named_in(text: str, spellings: Mapping[str, T], mentions: Iterable[str] = ()
 
 
 def told_apart(names: Sequence[str]) -> bool:
-    """Return true if names are words, or differ in letters and digits and not in signs alone.
+    """Return true if names differ in letters and digits, and not in signs or case alone.
 
-    >>> told_apart(("yes", "no")), told_apart(("A>B", "A>>B")), told_apart(("+", "yes"))
-    (True, False, False)
+    >>> told_apart(("yes", "no")), told_apart(("A>B", "A>>B")), told_apart(("+", "yes")), told_apart(("m", "M"))
+    (True, False, False, False)
     """
     folded = {fold(name) for name in names}
-    return all(map(str.isidentifier, names)) or (len(folded) == len(names) and "" not in folded)
+    return len(folded) == len(names) and ("" not in folded or all(map(str.isidentifier, names)))
 
 
 def symbol_in(text: str, names: Sequence[str]) -> str | None:
-    """Return the one name in a text, of names that differ in signs: one that is the whole text, or else the only one
-    that stands there, between double brackets where any does. A longer name holds no shorter one.
+    """Return the one name in a text, of names that differ in signs or case: one that is the whole text, or else the
+    only one that stands there, between double brackets where any does. A longer name holds no shorter one.
 
     >>> names = ("A>>B", "A>B", "A=B", "B>A", "B>>A")
     >>> symbol_in("B is clear. Verdict: [[A>>B]]", names), symbol_in("A>B, or B>A", names), symbol_in("A > B", names)
