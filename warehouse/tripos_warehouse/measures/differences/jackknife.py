@@ -68,8 +68,9 @@ MOST_GROUPS = 20
 """With more, the error is known little better, and each costs every measure twice."""
 JUMPING = frozenset(("median", "min", "max"))
 """What jumps from one value to the next as items leave, of which the jackknife gives no error."""
-VIEWS = ("scores", "columns")
-"""The views that the SQL of measures reads, and that have rows of one item and one model each."""
+VIEWS = ("scores", "columns", "comparisons")
+"""The views that the SQL of measures reads, and that have rows of one item each, and of one model or, of comparisons,
+two."""
 DEALT = "items dealt"
 WHOLE = -1
 """The number that leaves out no group."""
