@@ -127,3 +127,10 @@ def test_what_is_left_open_among_ten_is_no_choice(reply: str) -> None:
 )
 def test_the_pronoun_and_the_letter_stand_side_by_side(reply: str, letter: str) -> None:
     assert chosen_option(reply, texts_of(10)) == letter
+
+
+@pytest.mark.parametrize(("letters", "last"), [("甲", "甲" * 9), ("ab", "aba"), ("", "I")])
+def test_no_list_of_options_is_longer_than_the_letters(letters: str, last: str) -> None:
+    lines = lettered([str(number) for number in range(9)], letters).splitlines()
+    assert len({line.split(". ")[0] for line in lines}) == 9
+    assert lines[-1] == f"{last}. 8"

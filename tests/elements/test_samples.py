@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.runtime.small_runs import SmallRun, run_small
+from tripos.api.compilation import find_spec
 from tripos_runtime.models.base import Request
 
 SAMPLES = 5
@@ -148,3 +149,14 @@ def test_a_score_over_samples_of_another_role_is_about_the_model_whose_reply_the
     assert read == [("a", 1.0)] * 3 + [("b", 0.0)] * 3
     assert {row["model"] for row in found.table("scores")} == {"a", "b"}
     assert {step.of for step in found.plan.scenarios[0].steps if step.step == "score"} == {"reply"}
+
+
+def test_a_score_over_all_samples_is_one_try(tmp_path: Path) -> None:
+    (tmp_path / "items.jsonl").write_text('{"question": "q", "answer": 7}\n', "utf-8")
+    spec = SPEC.replace("  score single", "  measure tries = pass_at(2, TRIED)\n  score single")
+    codes = {}
+    for name in ("consistent", "single"):
+        (tmp_path / "s.tripos").write_text(spec.replace("TRIED", name), "utf-8")
+        found = find_spec(str(tmp_path / "s.tripos")).compile().diagnostics
+        codes[name] = [each.code for each in found if each.code.startswith("E")]
+    assert codes == {"consistent": ["E0622"], "single": []}

@@ -220,10 +220,12 @@ def conversations_before(scored: ScoredStep) -> dict[str, int]:
 def most_tries(scored: ScoredStep) -> int:
     """Return how many replies to one and the same question an item has at most."""
     most = [1]
+    # A score over the list of all samples is one for a row.
+    of = frozenset(step.of for step in scored.steps if step.of in step.needs or f"{step.of}.samples" not in step.needs)
     for scenario in scored.scenarios:
         for treatment in scenario.treatments:
-            most += [-(-ask.samples // talks) for ask, talks in _followed(treatment, scored.of)]
-            most += [step.repeat for step in treatment.steps if isinstance(step, Converse) and step.name in scored.of]
+            most += [-(-ask.samples // talks) for ask, talks in _followed(treatment, of)]
+            most += [step.repeat for step in treatment.steps if isinstance(step, Converse) and step.name in of]
     return max(most)
 
 

@@ -6,7 +6,7 @@ import json as jsonlib
 import unicodedata
 from collections.abc import Collection, Set as AbstractSet
 from functools import cache
-from itertools import chain, islice
+from itertools import count, islice, product
 from typing import Any
 
 from tripos_compiler.language.library.functions.late_patterns import late_pattern
@@ -163,8 +163,8 @@ def letters_for(items: Collection[str], letters: str = "") -> list[str]:
     named = letters.split() if len(letters.split()) > 1 else list(letters.strip())
     if not named:
         return [letters_at(number) for number in range(len(items))]
-    pairs = (one + other for one in named for other in named)
-    return list(islice(chain(named, pairs), len(items)))
+    longer = ("".join(each) for size in count(1) for each in product(named, repeat=size))
+    return list(islice(longer, len(items)))
 
 
 def json(value: Any) -> str:
