@@ -225,3 +225,24 @@ def test_a_score_of_a_step_that_a_condition_ruled_out_has_no_reply(quiz: Path, t
     assert done.code == 0, done.err
     assert "none (not_applicable: the condition of `reply` does not hold)" in done.out
     assert "no reply: a condition ruled it out" in " ".join(done.out.split())
+
+
+def test_a_score_of_elements_is_followed_to_what_its_judges_said_of_each(
+    tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    spec = CHAIN.replace("answer text secret", "parts list<text> secret").replace(
+        "score good = grader(response: reply.text)",
+        'score good = sum(grader(response: join((p, reply.text), " ")) each p in item.parts)',
+    )
+    Path("items.jsonl").write_text('{"question": "Why?", "parts": ["one", "two", "three"]}\n', "utf-8")
+    Path("chain.tripos").write_text(spec, "utf-8")
+    run = tripos("run", "chain.tripos", *CAREFUL, "--role", "helper=mock/careful")
+    assert run.code == 0, run.err
+    scores = rows(tripos, "select score_id, value from scores where metric = 'good'")
+    assert len(scores) == 2
+    for score in scores:
+        told = json.loads(tripos("why", score["score_id"], "--json").out)
+        given = [each["row"]["parsed"] for each in told["others"]]
+        assert sum(json.loads(each)["verdict"]["score"] for each in given) == score["value"]
+        assert [each["row"]["element_place"] for each in told["others"]] == ["0", "1", "2"]

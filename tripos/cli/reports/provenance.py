@@ -132,7 +132,7 @@ class Finder:
         scored = self.step(row["run_id"], row["fingerprint"])
         stamp, of = row["fingerprint"], scored.of if isinstance(scored, Score) else ""
         others = self.before(key, row, row, scored, lambda ids: score_id(stamp, ids, row["metric"], None), of)
-        return Trace(table, key, item, sample, row, metric, None, others=others)
+        return Trace(table, key, item, sample, row, metric, None, others=others or self.verdicts(row, scored))
 
     def compared(self, row: Row) -> Trace:
         """Return what two replies were seen side by side, and what the judge said, where one was asked."""
@@ -231,6 +231,24 @@ class Finder:
                 direct = [need for need in step.needs if need not in inner and need != of]
                 return tuple(found for need in direct if (found := self.result(asks[need], chosen[need])) is not None)
         return ()
+
+    def verdicts(self, row: Row, step: Step | None) -> tuple[TracedReply, ...]:
+        """Return what judges said inside the expression of a score, and the replies to its own that they were told,
+        where names do not show it: of the elements of a list, of a panel, or several times."""
+        plan = self.plan(row["run_id"])
+        if plan is None or step is None or not row["judged_by"]:
+            return ()
+        asks = _asks_beside(plan, step)
+        stamps = [each.judgement for need in step.needs if isinstance(each := asks.get(need), Verdict)]
+        own = [asks[need] for need in step.needs if isinstance(asks.get(need), Ask)]
+        every = [self.result(ask, name) for ask in own for name in self.candidates(row, ask)]
+        later = [each for each in every if each and row["sample_id"] in [on.row["sample_id"] for on in each.builds_on]]
+        found = self.query(
+            "select * from main.judgements where sample_id in (select unnest(?)) and fingerprint in (select unnest(?))"
+            " and evaluator in (select unnest(?)) order by fingerprint, element_place, repeat, evaluator",
+            [[row["sample_id"], *(each.row["sample_id"] for each in later)], stamps, list(row["judged_by"])],
+        )
+        return (*later, *map(self.judgement, found))
 
     def made_by(self, run_id: str, step: Step) -> tuple[str, ...]:
         """Return who made the data sets that a step looks into, which is part of the name of what it yields."""
