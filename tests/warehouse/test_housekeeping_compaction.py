@@ -287,6 +287,19 @@ def test_many_commits_are_listed_together_by_whoever_opens_the_store(
     assert samples(second) == names
 
 
+def test_small_parts_that_one_commit_lists_are_put_together_at_the_end_of_a_run(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = fill(store, MANY_COMMITS + 1)
+    monkeypatch.setattr(commits, "CHECKPOINT", 4)
+    again = Store.open(store.root, create=False)
+    assert len(again.commits()) == 1
+    done = compact_if_needed(again)
+    assert done is not None and done.parts_after < done.parts_before
+    assert samples(again) == names
+    assert compact_if_needed(again) is None
+
+
 def test_of_two_who_list_commits_together_one_wins(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     names = fill(store, 5)
     monkeypatch.setattr(commits, "CHECKPOINT", 4)

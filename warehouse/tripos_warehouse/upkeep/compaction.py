@@ -10,6 +10,7 @@ The commit has the time of the youngest that it replaces, so that what others co
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -77,8 +78,11 @@ def compact(store: Store, big_bytes: int = BIG_BYTES) -> Compacted | None:
 
 
 def compact_if_needed(store: Store) -> Compacted | None:
-    """`compact`, where the store has more than 64 commits: the right thing at the end of a run. Raises what it does."""
-    return compact(store) if len(store.commits()) > MANY_COMMITS else None
+    """`compact`, where the store has more than 64 commits, or so many small parts of a table, which one may list: the
+    right thing at the end of a run. Raises what it does."""
+    commits = store.commits()
+    small = Counter(part.table for commit in commits for part in commit.parts if part.size < BIG_BYTES)
+    return compact(store) if max(len(commits), *small.values(), 0) > MANY_COMMITS else None
 
 
 def _compact(store: Store, big_bytes: int) -> Compacted | None:
