@@ -97,6 +97,16 @@ def test_another_program_needs_other_rows_and_one_that_fails_leaves_none(tmp_pat
     assert len([*(tmp_path / "rows").iterdir()]) == 1  # those of the first program
 
 
+@pytest.mark.parametrize("ends", ["raise SystemExit(0)", "__import__('os')._exit(0)"])
+def test_a_program_that_ends_before_its_last_row_leaves_no_rows(tmp_path: Path, tripos: Command, ends: str) -> None:
+    write(tmp_path)
+    early = f"\nrows_of_all = rows\n\n\ndef rows():\n    yield next(rows_of_all())\n    {ends}\n"
+    (tmp_path / "needles.py").write_text(PROGRAM + early, "utf-8")
+    failed = tripos("fetch", str(tmp_path / "spec.tripos"))
+    assert failed.code == 2 and "ended before its last row" in " ".join(failed.err.split())
+    assert not [*(tmp_path / "rows").glob("*")]
+
+
 def test_a_release_has_the_rows_and_needs_no_program(tmp_path: Path, tripos: Command) -> None:
     folder = tmp_path / "hay"
     folder.mkdir()

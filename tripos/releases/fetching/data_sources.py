@@ -23,17 +23,18 @@ LONGEST_S = 3600.0
 KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TEMP", "SYSTEMROOT", "VIRTUAL_ENV")
 """The variables of the environment that a program of rows gets: no key is among them."""
 _RUNNER = """
-import importlib.util, json, sys
+import importlib.util, json, os, sys
 path, function, out = sys.argv[1:]
 spec = importlib.util.spec_from_file_location("rows_of_a_benchmark", path)
 module = importlib.util.module_from_spec(spec)
 sys.modules[spec.name] = module
 spec.loader.exec_module(module)
-with open(out, "w", encoding="utf-8") as file:
+with open(out + ".part", "w", encoding="utf-8") as file:
     for row in getattr(module, function)():
         if not isinstance(row, dict):
             raise TypeError(f"a row is a dict, and this is {type(row).__name__}")
         file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\\n")
+os.replace(out + ".part", out)
 """
 
 
@@ -81,6 +82,8 @@ class DataFetcher:
             if ended.returncode != 0:
                 said = (ended.stderr.strip().splitlines() or ["it ended"])[-1]
                 raise DataError(f"the program `{source}` failed: {said}", "mend the program")
+            if not out.exists():
+                raise DataError(f"the program `{source}` ended before its last row", "let it not exit by itself")
             if not out.stat().st_size:
                 raise DataError(f"the program `{source}` gives no rows", "let it yield a dict for each row")
             out.replace(target)
