@@ -91,23 +91,24 @@ def evaluate(
 def _cut_rows(
     connection: Connection, plan: Plan, measure: Measure, by_people: bool, rows: list[MeasureRow]
 ) -> list[MeasureRow]:
-    """Return rows with the interval of what numbers cut off, cut as its value is, where the value is such a number: no
-    derivative shows that error there."""
+    """Return rows with the interval of what numbers cut, cut as its value is: no derivative shows the error at such a
+    number, and log-odds would stretch that beside it."""
     cut = cut_of(measure.figure)
-    lacking = [row for row in rows if row.value is not None and row.interval_low is None]
-    if cut is None or not lacking:
+    if cut is None or not rows:
         return rows
     whole, least, most = cut
     own = next((each for each in plan.measures if whole == Measured(measure=each.name)), None)
     ends = {"low": None, "high": None} if own is None else {"low": own.low, "high": own.high}
     bare = measure.model_copy(update={"figure": whole, **ends})
     found = {(row.model, row.by): row for row in evaluate(connection, plan, bare, by_people).rows}
-    return [_cut_row(row, found.get((row.model, row.by)), least, most) if row in lacking else row for row in rows]
+    return [_cut_row(row, found.get((row.model, row.by)), least, most) for row in rows]
 
 
 def _cut_row(row: MeasureRow, whole: MeasureRow | None, least: float, most: float) -> MeasureRow:
-    if whole is None or whole.interval_low is None or whole.interval_high is None:
-        return row if whole is None else replace(row, reason=whole.reason)
+    if row.value is None or whole is None:
+        return row
+    if whole.interval_low is None or whole.interval_high is None:
+        return row if row.interval_low is not None else replace(row, reason=whole.reason)
     low, high = (min(max(end, least), most) for end in (whole.interval_low, whole.interval_high))
     return replace(
         row,
