@@ -169,6 +169,8 @@ def test_a_page_does_what_it_says(
     monkeypatch.setenv("TRIPOS_LANG", "zh" if page.startswith("zh/") or page.endswith(".zh.md") else "en")
     if "<!-- results: edubench -->" in text_of(page):
         shutil.copytree(request.getfixturevalue("store"), folder / "results")
+    if "<!-- specs: common -->" in text_of(page):
+        shutil.copytree(DOCS.parent / "specs/common", folder / "specs/common")
     for block in blocks(page):
         match block.language:
             case "diff":
@@ -185,6 +187,7 @@ def test_a_page_does_what_it_says(
             case "toml":
                 Config.model_validate(tomllib.loads(block.text))
         if block.language != "diff" and block.file is not None:
+            (folder / block.file).parent.mkdir(parents=True, exist_ok=True)
             (folder / block.file).write_text(block.text, "utf-8")
         elif block.language == "tripos" and "fragment" not in block.words:
             (folder / "block.tripos").write_text(block.text, "utf-8")

@@ -311,9 +311,8 @@ def _judges_alone(plan: Plan, by_people: Mapping[str, object]) -> Iterator[Remar
         and all(each.function in ("mean", "share") for each in aggregates_of(measure.figure, measures))
     ]
     if found:
-        names = ", ".join(f"`{name}`" for name in found[:MOST_NAMED])
-        more = ", …" if len(found) > MOST_NAMED else ""
-        told = f"people graded too, and judges alone make {names}{more}: `corrected by people` makes one figure of both"
+        names = ", ".join([*(f"`{name}`" for name in found[:MOST_NAMED]), *("…" for _ in found[MOST_NAMED:][:1])])
+        told = f"people graded too, and judges alone make {names}: `corrected by people` makes one figure of both"
         yield Remark("judges", told)
 
 

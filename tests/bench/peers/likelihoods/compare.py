@@ -34,7 +34,7 @@ TASKS = {"hellaswag": "hellaswag", "mmlu_abstract_algebra": "mmlu"}
 
 
 class Told(NamedTuple):
-    """What is said of a document: the logarithm of each option and whether it is what would be written; its scores."""
+    """The figures of a document: the logarithm of each option and whether it is what would be written; its scores."""
 
     likely: list[tuple[float, bool]]
     acc: float

@@ -15,7 +15,7 @@ from lm_eval.tasks import TaskManager
 
 
 def document(row: dict[str, Any]) -> dict[str, Any]:
-    """What the Harness sent for a document, what came back, and its scores."""
+    """The requests of the Harness for a document, their responses, and its scores."""
     sent = row["arguments"]
     pairs = [list(each.values()) for each in sent.values()] if isinstance(sent, dict) else sent
     likely = [each[0] if isinstance(each[0], list | tuple) else each for each in row["resps"]]

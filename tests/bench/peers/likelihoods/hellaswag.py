@@ -10,7 +10,7 @@ def cleaned(text: str) -> str:
 
 
 def query(activity: str, first: str, second: str) -> str:
-    """What stands before an ending."""
+    """The text before an ending."""
     return cleaned(f"{activity}: {first} {second.capitalize()}")
 
 

@@ -254,7 +254,7 @@ group by {outer}, p.item_id""",
         cut_off = (
             " or ".join(value.cuts()) if cut.labels == "none" and not any(term.node.drawn for term in terms) else ""
         )
-        own = f"{own}, case when {cut_off} then {CUT_OFF} end" if cut_off else own
+        own = f"{own}, case when {cut_off} then '{CUT_OFF}' end" if cut_off else own
         active = [f'("{term.name} weight" = 0 or coalesce({term.name}.known, false))' for term in terms]
         cells = self.parts.add(
             "cells",
@@ -324,7 +324,7 @@ order by all
 """
 
 
-CUT_OFF = "'a number in `min` or `max` cuts a part of it off, so its error is unknown'"
+CUT_OFF = "a number in `min` or `max` cuts a part of it off, so its error is unknown"
 
 _OF_CELLS = {
     "mean": "avg(value)",
