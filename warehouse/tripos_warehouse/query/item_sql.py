@@ -12,13 +12,16 @@ LEAST_MODELS = 4
 
 ITEM_ANALYSIS = """
 macro {schema}.item_analysis(metric := NULL, scenario := NULL) as table
-with given as (
+with whoever as (
   select score.scenario, score.metric, score.item_id, score.model, avg(score.value) as value,
-    avg((score.value - score.low) / nullif(score.high - score.low, 0)) as share
+    avg((score.value - score.low) / nullif(score.high - score.low, 0)) as share,
+    coalesce(starts_with(score.evaluator, 'human/'), false) as people
   from {schema}.scores as score
   where score.value is not null and not starts_with(score.model, 'baseline/') and {counted}
     and (metric is null or score.metric = metric) and (scenario is null or score.scenario = scenario)
   group by all),
+given as (
+  select * from whoever qualify not people or bool_and(people) over (partition by whoever.scenario, whoever.metric)),
 beside as (
   select given.*, (sum(given.value) over others - given.value) / nullif(count(*) over others - 1, 0) as rest
   from given
