@@ -243,6 +243,6 @@ def test_a_score_of_elements_is_followed_to_what_its_judges_said_of_each(
     assert len(scores) == 2
     for score in scores:
         told = json.loads(tripos("why", score["score_id"], "--json").out)
-        given = [each["row"]["parsed"] for each in told["others"]]
-        assert sum(json.loads(each)["verdict"]["score"] for each in given) == score["value"]
-        assert [each["row"]["element_place"] for each in told["others"]] == ["0", "1", "2"]
+        given = [each["parsed"] for each in told["further_replies"]]
+        assert sum(each["verdict"]["score"] for each in given) == score["value"]
+        assert [each["element_place"] for each in told["further_replies"]] == ["0", "1", "2"]

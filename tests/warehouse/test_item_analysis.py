@@ -128,5 +128,11 @@ def test_how_far_judges_are_apart_is_a_share_of_the_scale(store: Store, run_rows
             """select round(apart, 9) as apart, count(*), any_value(models) from edubench.item_analysis()
             group by 1 order by 1"""
         ).fetchall()
+        means = [
+            connection.execute(f"select item_id, mean from edubench.item_analysis({of}) order by all").fetchall()
+            for of in ("", "evaluator := 'openai/judge'", "evaluator := 'qwen/judge'")
+        ]
+    assert all(all_of_them[1] == (first[1] + second[1]) / 2 for all_of_them, first, second in zip(*means, strict=True))
+    assert means[1] != means[2]
     assert [row[0] for row in found] == [0, round(1 / 9, 9)]
     assert found[0][1] == found[1][1] and found[0][2] == 2

@@ -107,7 +107,7 @@ def _plan_compiled(options: Namespace, chosen: ChosenSettings, compilation: Comp
     if plan is None:
         return USAGE
     from tripos.cli.runs.design_text import show_designs, wanted_of
-    from tripos.cli.runs.learned_text import learned_lines
+    from tripos.cli.runs.learned_text import learned_lines, settling_lines
 
     wanted = wanted_of(options)
     if options.json and wanted is None and not options.prompts:
@@ -134,8 +134,6 @@ def _plan_compiled(options: Namespace, chosen: ChosenSettings, compilation: Comp
         show_text()
         show_text("\n".join(lines_of(found.forecast, plan, terminal_width(), found.prepared.budget, found.batches)))
     if found.settling is not None:
-        from tripos.cli.runs.settling_text import settling_lines
-
         show_text()
         show_text("\n".join(settling_lines(found.settling, terminal_width())))
     return GOOD

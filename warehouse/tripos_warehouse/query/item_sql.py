@@ -11,17 +11,15 @@ LEAST_MODELS = 4
 """With fewer models Fisher's interval has no width."""
 
 ITEM_ANALYSIS = """
-macro {schema}.item_analysis(metric := NULL, scenario := NULL) as table
-with whoever as (
+macro {schema}.item_analysis(metric := NULL, scenario := NULL, evaluator := NULL) as table
+with given as (
   select score.scenario, score.metric, score.item_id, score.model, avg(score.value) as value,
-    avg((score.value - score.low) / nullif(score.high - score.low, 0)) as share,
-    coalesce(starts_with(score.evaluator, 'human/'), false) as people
+    avg((score.value - score.low) / nullif(score.high - score.low, 0)) as share
   from {schema}.scores as score
-  where score.value is not null and not starts_with(score.model, 'baseline/') and {counted}
+  where score.value is not null and not starts_with(score.model, 'baseline/')
+    and (evaluator is null or score.evaluator = evaluator) and (evaluator is not null or {counted})
     and (metric is null or score.metric = metric) and (scenario is null or score.scenario = scenario)
   group by all),
-given as (
-  select * from whoever qualify not people or bool_and(people) over (partition by whoever.scenario, whoever.metric)),
 beside as (
   select given.*, (sum(given.value) over others - given.value) / nullif(count(*) over others - 1, 0) as rest
   from given
@@ -30,7 +28,8 @@ judged as (
   select score.scenario, score.metric, score.item_id, score.sample_id,
     (max(score.value) - min(score.value)) / nullif(any_value(score.high) - any_value(score.low), 0) as apart
   from {schema}.scores as score
-  where score.value is not null and score.evaluator is not null and {counted}
+  where score.value is not null and score.evaluator is not null
+    and (evaluator is null or score.evaluator = evaluator) and (evaluator is not null or {counted})
     and (metric is null or score.metric = metric) and (scenario is null or score.scenario = scenario)
   group by all having min(score.evaluator) <> max(score.evaluator)),
 split as (
@@ -55,7 +54,7 @@ order by figured.discrimination nulls last, figured.scenario, figured.metric, fi
 )
 
 SUBSET_GAP = """
-macro {schema}.subset_gap(subset, metric := NULL, scenario := NULL) as table
+macro {schema}.subset_gap(subset, metric := NULL, scenario := NULL, evaluator := NULL) as table
 with given as (
   select score.metric, score.model, score.scenario, score.item_id, avg(score.value) as value,
     any_value(score.low) as low, any_value(score.high) as high,
@@ -66,8 +65,9 @@ with given as (
       join main.runs as run on run.run_id = listed.run_id
       where run.benchmark = {benchmark} and list_contains(listed.subsets, subset)) as marked
       on marked.item_id = score.item_id and marked.scenario = score.scenario::varchar
-  where score.value is not null and {counted} and (metric is null or score.metric = metric)
-    and (scenario is null or score.scenario = scenario)
+  where score.value is not null
+    and (evaluator is null or score.evaluator = evaluator) and (evaluator is not null or {counted})
+    and (metric is null or score.metric = metric) and (scenario is null or score.scenario = scenario)
   group by all),
 side as (
   select given.metric, given.model, given.inside, count(*) as n, avg(given.value) as mean,

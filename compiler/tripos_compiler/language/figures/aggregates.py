@@ -13,8 +13,7 @@ from tripos_compiler.language.figures.aggregate_signatures import (
     Bounds,
     between,
 )
-from tripos_compiler.language.figures.corpus_aggregates import CORPUS_AGGREGATES
-from tripos_compiler.language.figures.forecast_aggregates import FORECAST_AGGREGATES
+from tripos_compiler.language.figures.set_aggregates import SET_AGGREGATES
 
 
 def _same(given: Bounds) -> Bounds:
@@ -251,7 +250,5 @@ _ALL: tuple[AggregateFunction, ...] = (
     ),
 )
 
-AGGREGATES: dict[str, AggregateFunction] = {
-    aggregate.name: aggregate for aggregate in (*_ALL, *CORPUS_AGGREGATES, *FORECAST_AGGREGATES)
-}
+AGGREGATES: dict[str, AggregateFunction] = {aggregate.name: aggregate for aggregate in (*_ALL, *SET_AGGREGATES)}
 """The aggregates by the name that a spec uses."""

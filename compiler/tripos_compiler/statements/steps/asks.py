@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import nearest
@@ -38,9 +37,6 @@ from tripos_compiler.statements.steps.options import bind_options, letter_shown
 from tripos_compiler.statements.steps.plain_text import lower_options, lower_plain
 from tripos_compiler.statements.steps.steps import NOT_ASKED, Steps, warn_unasked, warn_undefined
 from tripos_compiler.typing import Elaborator, Localised, is_secret, lower_texts
-
-if TYPE_CHECKING:
-    from tripos_compiler.statements.steps.steps import Steps
 
 
 def lower_shots(steps: Steps, statement: Statement, returns: Type | None) -> tuple[Shots, ...] | None:
