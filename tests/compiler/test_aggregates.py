@@ -33,9 +33,9 @@ def test_parameters_differ_in_name_and_the_required_come_first(aggregate: Aggreg
 
 
 @ALL
-def test_an_aggregate_takes_columns_of_one_kind_and_what_comes_true(aggregate: AggregateFunction) -> None:
+def test_an_aggregate_takes_columns_of_one_kind_and_truths_or_weights(aggregate: AggregateFunction) -> None:
     assert aggregate.columns
-    beside = {"truths", "scores"} if aggregate.takes in ("chances", "scores") else set()
+    beside = {"truths", "weights", "scores"} if aggregate.takes in ("chances", "scores") else set()
     assert {column.kind for column in aggregate.columns} - beside <= {aggregate.takes}
     assert aggregate.columns[0].required
 

@@ -53,6 +53,7 @@ WORDS = {
     "texts": "answer.text",
     "chances": "sums.right",
     "truths": "sums.right",
+    "weights": "sums.right",
 }
 
 

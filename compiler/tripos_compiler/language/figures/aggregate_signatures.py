@@ -9,7 +9,7 @@ from typing import Literal
 Bounds = tuple[float | None, float | None]
 """The least and the greatest value that there can be; None where there is no bound."""
 
-ParameterKind = Literal["scores", "chances", "truths", "values", "texts", "compare", "count", "word"]
+ParameterKind = Literal["scores", "chances", "truths", "weights", "values", "texts", "compare", "count", "word"]
 
 
 @dataclass(frozen=True)
@@ -17,8 +17,7 @@ class AggregateParameter:
     """A parameter of an aggregate.
 
     `scores` are numbers, or true and false, which count as 1 and 0; `chances` are numbers from 0 to 1, and `truths`
-    true and false alone. `values` are of any type that can be told apart, or
-    sets of such. `texts` are texts, behind the first also lists of them. `compare` are the verdicts of a `compare`. A
+    true and false alone; `weights` are numbers from 0. `values` are of any type that can be told apart, or sets of such. `texts` are texts, behind the first also lists of them. `compare` are the verdicts of a `compare`. A
     `count` is a whole number from 1. A `word` is one of `words`, or where there are none any value of the data;
     `default` is what it is where it is not given.
     """

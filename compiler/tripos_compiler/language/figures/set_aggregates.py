@@ -1,4 +1,4 @@
-"""Aggregates of a whole set, which are no means over its items: BLEU, chrF and TER of a corpus, correlations of
+"""Aggregates of a whole set, which are no plain means over its items: means by weight, BLEU, chrF and TER of a corpus, correlations of
 classes, and probabilities held against what came true."""
 
 from __future__ import annotations
@@ -15,6 +15,15 @@ _TRUE = AggregateParameter("true", "truths")
 _SKIP_ONLY = ("skip", "fail")
 
 SET_AGGREGATES: tuple[AggregateFunction, ...] = (
+    AggregateFunction(
+        "weighted_mean",
+        (AggregateParameter("values", "scores"), AggregateParameter("weight", "weights")),
+        "the mean of values, each counting as often as its weight says, such as the points of its question: the sum of "
+        "value times weight by the sum of weights. A weight of 0 counts nothing, a value whose row has no weight is "
+        "missing, and with a weight below 0 there is no value",
+        "standard error of a ratio: Cochran, Sampling Techniques, 1977, chapter 6; degrees of freedom: Kish, 1965",
+        lambda given: given,
+    ),
     AggregateFunction(
         "corpus_bleu",
         (_TEXT, _REFERENCE, _TOKENIZE, _CASE),

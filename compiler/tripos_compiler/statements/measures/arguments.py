@@ -251,11 +251,15 @@ def _says_how_much(reading: FigureContext, scored: Operand) -> bool:
 
 
 def _no_forecast(function: AggregateFunction, scored: Operand, place: int) -> tuple[str, str] | None:
-    """Return what is wrong with a probability, or with what comes true, and how to mend it."""
+    """Return what is wrong with a probability, with what comes true or with a weight, and how to mend it."""
     kind, type_ = function.columns[place].kind, without_optional(scored.type)
     name, what = scored.shown, f"`{function.name}`"
     low, high = scored.ends
     number = type_.kind in ("bool", "integer", "number") or (type_.kind == "choice" and bool(type_.worth))
+    if kind == "weights" and scored.judges:
+        return f"{name} is given by a judge, and a weight is not", "take a number of the row, or of the reply"
+    if kind == "weights" and low is not None and low < 0:
+        return f"{name} may be below 0, and a weight is not", "take another column, or `abs(…)` of it"
     if kind == "truths" and type_.kind != "bool":
         return f"{what} holds numbers against what is true or false, and {name} is `{type_notation(type_)}`", (
             "compare it: `reply.answer == item.answer`"

@@ -21,6 +21,7 @@ from tripos_warehouse.measures.sql.class_measures import ClassMeasures
 from tripos_warehouse.measures.sql.parts import (
     OF_TALK,
     indented,
+    same,
     with_numbers,
     with_talks,
 )
@@ -49,6 +50,8 @@ class LeafSql(ClassMeasures):
                 return self._mean(self._single(), reason)
             case "accuracy":
                 return self._mean(self._agreeing())
+            case "weighted_mean":
+                return self._weighted()
             case "sum" | "count":
                 return self._sum(self._single())
             case "stdev":
@@ -70,6 +73,35 @@ class LeafSql(ClassMeasures):
     # --- rows ---
 
     # --- sums ---
+
+    def _weighted(self) -> FigureTables:
+        """The mean of values by a weight of their own, of which a row with 0 is none; and with as many degrees of
+        freedom as items of one weight would have that say as much (Kish)."""
+        value = "coalesce(value, 0)" if self.missing == "zero" else "value"
+        rows = self.parts.add(
+            "rows",
+            f"""select * exclude (value), case when weight > 0 and least >= 0 then {value} end as value,
+  case when weight > 0 then weight end as "its weight"
+from (
+  select *, "gold value" as weight, min("gold value") over (partition by {self._by}) as least from {self._pairs()}
+)""",
+        )
+        told = "case when min(least) < 0 then 'a weight is below 0' when max(weight) = 0 then 'all weights are 0' end"
+        node = self._mean(rows, told)
+        units = self.parts.add(
+            "units",
+            f"""select {self._by}, floor(sum(weight) ** 2 / sum(weight ** 2) + 1e-9)::bigint as units
+from (select {self._by}, item_id, sum("its weight") as weight from {rows} where value is not null group by all)
+group by {self._by}""",
+        )
+        alone = "case when c.bearing > 1 and u.units < 2 then 'one item has nearly all the weight' end"
+        cells = self.parts.add(
+            "cells",
+            f"""select c.* replace (c.known and u.units > 1 as known, coalesce(least(c.df, u.units - 1), 0) as df,
+  u.units as bearing, coalesce(c.reason, {alone}) as reason)
+from {node.cells} as c left join {units} as u on {same("c", "u", self.cut.dims)}""",
+        )
+        return replace(node, cells=cells)
 
     def _sum(self, rows: str) -> FigureTables:
         value = "value" if self.figure.function == "sum" else '"has value"::integer'
