@@ -17,9 +17,10 @@ class AggregateParameter:
     """A parameter of an aggregate.
 
     `scores` are numbers, or true and false, which count as 1 and 0; `chances` are numbers from 0 to 1, and `truths`
-    true and false alone; `weights` are numbers from 0. `values` are of any type that can be told apart, or sets of such. `texts` are texts, behind the first also lists of them. `compare` are the verdicts of a `compare`. A
-    `count` is a whole number from 1. A `word` is one of `words`, or where there are none any value of the data;
-    `default` is what it is where it is not given.
+    true and false alone; `weights` are numbers from 0. `values` are of any type that can be told apart, or sets of
+    such. `texts` are texts, behind the first also lists of them. `compare` are the verdicts of a `compare`. A `count`
+    is a whole number from 1. A `word` is one of `words`, or where there are none any value of the data; `default` is
+    what it is where it is not given.
     """
 
     name: str

@@ -1,5 +1,5 @@
-"""Aggregates of a whole set, which are no plain means over its items: means by weight, BLEU, chrF and TER of a corpus, correlations of
-classes, and probabilities held against what came true."""
+"""Aggregates of a whole set, which are no plain means over its items: means by weight, BLEU, chrF and TER of a corpus,
+correlations of classes, and probabilities held against what came true."""
 
 from __future__ import annotations
 
