@@ -19,6 +19,7 @@ from hypothesis.internal.conjecture import providers
 from tests.lengths import ALL, MARKED, MINUTES, sized
 from tests.long_tests import ROOT, is_long
 from tripos.cli.main import run_command
+from tripos_warehouse.query.sandbox import SMALL
 
 # The same examples in every run: whoever changes nothing sees nothing fail. How fast a machine is proves nothing.
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=sized(30, 100))
@@ -199,6 +200,15 @@ def _no_waiting_for_the_disk() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(os, "fsync", is_open)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _memory_stays_for_the_next_query() -> Iterator[None]:
+    """Has a small store hand no memory back between queries: another test asks the next one, and it takes a tenth of
+    the time of a report."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(SMALL, "allocator_bulk_deallocation_flush_threshold", "16MB")
         yield
 
 
