@@ -66,6 +66,8 @@ class _Step:
     numbers: list[str] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
+    role: str = ""
+    """The role that is asked; none where it is no `ask`."""
 
 
 ITEM_TEXTS = (
@@ -90,6 +92,9 @@ AXIS_FLAGS = ("kind == a", "size != big", "kind in (a, b) and size == big")
 
 class _Writer:
     """Writes one benchmark."""
+
+    continues = 0.0
+    """The chance that an ask continues another: none, so that each seed keeps the spec that it had."""
 
     def __init__(self, dice: random.Random) -> None:
         self.dice = dice
@@ -280,7 +285,8 @@ class _Writer:
                 '    shots 2 from pool where pool.level > 0 { prompt "{{ pool.stem }}", reply "{{ pool.level }}" }'
             )
             self.uses.add("shots")
-        step = _Step(name, role == "candidate" or self._built("\n".join(lines)), [f"{name}.text"])
+        self.go_on(role, lines)
+        step = _Step(name, role == "candidate" or self._built("\n".join(lines)), [f"{name}.text"], role=role)
         step.texts += [f"{name}.prompt", f'nth(split({name}.text, "ANSWER:"), 1)', f"last(lines({name}.text))"]
         step.numbers = [f"words({name}.text)", f"10 / words({name}.text)"]
         step.flags = [f'contains({name}.text, "seven")', f"words({name}.text) > 2", f"6 / words({name}.text) > 2"]
@@ -304,6 +310,17 @@ class _Writer:
         if only is None:  # what some arms lack nothing may build on
             self.steps.append(step)
         return "\n".join([*lines, "  }"])
+
+    def go_on(self, role: str, lines: list[str]) -> None:
+        """Let an ask go on from an earlier one of its role, by that chance."""
+        before = [step.name for step in self.steps if step.role == role]
+        dice = random.Random(" ".join(lines))
+        if before and dice.random() < self.continues:
+            said_once = ("    system ", "    shots ")
+            lines[1:] = [f"    continue {dice.choice(before)}"] + [
+                each for each in lines[1:] if not each.startswith(said_once)
+            ]
+            self.uses.add("continue")
 
     def converse(self) -> str:
         """Return a conversation, and now and then what goes on where it ended."""

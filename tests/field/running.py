@@ -24,6 +24,8 @@ from tripos_warehouse.views.views import connect_run
 
 Says = Callable[[str], str | None]
 """What a model replies to the last message; None where it refuses."""
+Answers = Callable[[list[str]], str | None]
+"""What it replies to all messages."""
 
 
 @dataclass
@@ -31,7 +33,7 @@ class SayingModel:
     """A model that says what a function does."""
 
     name: str
-    says: Says
+    answers: Answers
     structured: bool = False
     slots: int | None = None
     price: Price | None = FREE
@@ -43,7 +45,7 @@ class SayingModel:
 
     async def ask(self, request: Request) -> Reply:
         """Return the reply. Raises `ModelError` where the model refuses."""
-        said = self.says(request.messages[-1].content)
+        said = self.answers([each.content for each in request.messages])
         if said is None:
             raise ModelError("R0108", "declined", "", status="refused")
         return Reply(said, self.name, "stop", 1, 1, 0.0)
@@ -73,8 +75,23 @@ def lines(rows: Iterable[Mapping[str, Any]]) -> str:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-def figures_of(folder: Path, spec: str, files: Mapping[str, str], says: Says) -> Figures:
-    """Run a spec with one model, and evaluate its measures."""
+def to_last(says: Says) -> Answers:
+    """Return what replies to all messages by the last one."""
+    return lambda messages: says(messages[-1])
+
+
+def figures_of(
+    folder: Path, spec: str, files: Mapping[str, str], says: Says, roles: Mapping[str, Says] | None = None
+) -> Figures:
+    """Run a spec with one model, and with another for each role of `roles`, and evaluate its measures."""
+    return figures_in(folder, spec, files, to_last(says), {name: to_last(each) for name, each in (roles or {}).items()})
+
+
+def figures_in(
+    folder: Path, spec: str, files: Mapping[str, str], answers: Answers, roles: Mapping[str, Answers] | None = None
+) -> Figures:
+    """As `figures_of`, of models that reply to all messages."""
+    others = roles or {}
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in {"spec.tripos": spec, **files}.items():
         (folder / name).write_text(text, "utf-8")
@@ -82,11 +99,13 @@ def figures_of(folder: Path, spec: str, files: Mapping[str, str], says: Says) ->
     compilation = found.compile()
     plan = compilation.plan
     assert plan is not None, [each.message for each in compilation.diagnostics]
-    binding = bind(plan, ("scripted",), {})
+    binding = bind(plan, ("scripted",), {name: (name,) for name in others})
     store = Store.open(folder / "results", create=True)
     source = CaseSource(plan, found.folders, tuple(each.path for each in compilation.sources))
     job = Job(plan, binding, Selection(), source, {}, store, "20260101-000000-0000", Limits(), None)
-    ending = asyncio.run(job.run({name: SayingModel(name, says) for name in binding.every}, _around))
+    ending = asyncio.run(
+        job.run({name: SayingModel(name, others.get(name, answers)) for name in binding.every}, _around)
+    )
     assert ending.status == "finished", ending
     connection, _ = connect_run(store)
     with connection:

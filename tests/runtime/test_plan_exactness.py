@@ -35,6 +35,14 @@ def test_judges_that_are_asked_several_times_are_counted(
     assert "samples 3 }" in next(tmp_path.rglob("s.tripos")).read_text("utf-8")
 
 
+@pytest.mark.parametrize("seed", spread((8, 1, 5, 13, 20, 27), 1))
+def test_asks_that_continue_others_are_counted(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_Writer, "continues", 0.7)
+    checked = check(seed, tmp_path)
+    assert checked.wrong == []
+    assert "    continue ask" in next(tmp_path.rglob("s.tripos")).read_text("utf-8")
+
+
 @pytest.mark.parametrize("seed", spread((27, 3, 31), 1))
 def test_what_a_cascade_escalates_lies_between_the_ends_of_the_forecast(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

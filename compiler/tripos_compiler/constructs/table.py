@@ -195,7 +195,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "a dialogue as messages: before the prompt of an `ask`, after that of a reward model",
         once=True,
     ),
-    Construct("continue", ("ask",), "continue STEP", "continues a conversation", once=True),
+    Construct("continue", ("ask",), "continue STEP", "continues a conversation, or the chat of an `ask`", once=True),
     Construct(
         "shots",
         ("ask",),

@@ -49,6 +49,7 @@ from .references import (
 from .rendering import (
     OPENINGS as OPENINGS,
     PLACEHOLDER as PLACEHOLDER,
+    SILENT as SILENT,
     Placeholders as Placeholders,
     count_left_out as count_left_out,
     ends_conversation as ends_conversation,

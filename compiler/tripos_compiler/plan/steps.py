@@ -35,7 +35,8 @@ class Ask(Part):
     """One call of `role` a row and sample. `returns` makes the reply a record, read into the step's fields.
 
     What is sent is: the system message; the shots; the turns of `chat`, or of the conversation that `continues` names,
-    seen from the role's side; the prompt. Of a `plain` one it is a text; with `options` the model says how likely each
+    seen from the role's side; the prompt. Where `continues` names an ask, what that one sent and its reply come before
+    the prompt. Of a `plain` one it is a text; with `options` the model says how likely each
     of them is after it, and writes nothing.
     """
 

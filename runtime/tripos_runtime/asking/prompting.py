@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from tripos_compiler.language import (
     REPLIES,
+    SILENT,
     Placeholders,
     Unavailable,
     count_left_out,
@@ -21,7 +22,7 @@ from tripos_compiler.language import (
     seen_by,
 )
 from tripos_compiler.language.library import Turn
-from tripos_compiler.plan import Ask, Axis, Converse, Expr, Judging, Metric, Plain, Ref, Shots, Texts
+from tripos_compiler.plan import Ask, Axis, Converse, Expr, Hole, Judging, Metric, Plain, Ref, Shots, Texts, TextType
 from tripos_runtime.asking.question import PreparedQuestion
 from tripos_runtime.asking.shots import shot_messages
 from tripos_runtime.asking.statuses import NOT_APPLICABLE
@@ -135,14 +136,18 @@ def ask_messages(
     sources: Sources,
     left_out: int = 0,
     placeholders: PromptPlaceholders | None = None,
+    earlier: Sequence[Message] | None = None,
 ) -> tuple[Message, ...]:
-    """Return the messages of a step; of a conversation that it continues `left_out` turns are not among them. Raises
-    `Unavailable` where they need what an earlier step did not yield, and where there is nothing to ask."""
+    """Return the messages of a step; of a conversation that it continues `left_out` turns are not among them. `earlier`
+    is what was sent to the ask that it continues. Raises `Unavailable` where they need what an earlier step did not
+    yield, and where there is nothing to ask."""
     shots = [message for each in step.shots for message in _examples(each, case, names, sources, placeholders)]
     chat: Sequence[Message] = []
     if step.chat is not None:
         chat = _dialogue(step.chat, names, lambda turns: chat_messages(turns, step.role), placeholders)
-    if step.continues is not None:
+    if step.continues is not None and earlier is not None:
+        chat = (*earlier, _replied(step.continues, names, placeholders))
+    elif step.continues is not None:
         chat = _dialogue(
             Ref(path=(step.continues, "turns")),
             names,
@@ -219,6 +224,18 @@ def continued(turns: Sequence[Turn], role: str, language: str, left_out: int = 0
     """Return a conversation as messages, seen from the side of a role that took part in it."""
     begun = opening_text(language) if turns and turns[0]["speaker"] == role else None
     return [Message(*each) for each in seen_by(role, turns, begun, left_out)]
+
+
+def _replied(step: str, names: Mapping[str, Any], placeholders: PromptPlaceholders | None) -> Message:
+    """Return the reply to a step as an earlier turn. An empty one is shown as a turn of a conversation is."""
+    said = Ref(path=(step, "text"))
+    try:
+        text = str(evaluate(said, names))
+    except Unavailable as reason:
+        if placeholders is None:
+            raise
+        text = placeholders.hole(Hole(expr=said, type=TextType()), reason)
+    return Message("assistant", text if text.strip() else SILENT)
 
 
 def shorter(

@@ -38,16 +38,26 @@ class AskPrompt:
     question: PreparedQuestion
     case: Case
     names: Mapping[str, Any]
+    earlier: AskPrompt | None = None
+    """The prompt of the ask that is continued."""
     left_out: ClassVar[int] = 0
 
     def messages(self, placeholders: PromptPlaceholders | None = None) -> Sent:
         """As `Prompt.messages`."""
-        sources = self.world.sources
-        return ask_messages(self.step, self.question, self.case, self.names, sources, placeholders=placeholders)
+        before = None if self.earlier is None else self.earlier.messages(placeholders)
+        return ask_messages(
+            self.step,
+            self.question,
+            self.case,
+            self.names,
+            self.world.sources,
+            placeholders=placeholders,
+            earlier=before,
+        )
 
     def shorter(self, left_out: int) -> tuple[int, Sent] | None:
-        """As `Prompt.shorter`; None where no conversation is continued."""
-        if self.step.continues is None:
+        """As `Prompt.shorter`; None where no conversation is continued: of an ask's chat nothing is left out."""
+        if self.step.continues is None or self.earlier is not None:
             return None
         return shorter(self.step, self.question, self.case, self.names, self.world.sources, left_out)
 

@@ -94,8 +94,8 @@ class UnitProgram:
         call = StepCall("samples", unit.samples[step.name], step.role, model, step)
         against, certain = holds(step, names)
         if against is None:
-            question = self.world.questions.of(step, unit.case.language)
-            prompt = AskPrompt(self.world, step, question, unit.case, names.values)
+            prompt = self._prompt(step)
+            question = prompt.question
             got = yield ReplyNeed(call, prompt, question, unit.number % step.samples, certain)
             if isinstance(got, Answer):
                 names.answered(step, got.text, got.value, got.status, got.prompt)
@@ -105,13 +105,20 @@ class UnitProgram:
             self.out.append(Unasked(call, against))
         names.skipped(step, against.status, against.reason)
 
+    def _prompt(self, step: Ask) -> AskPrompt:
+        """Return the prompt of an ask, after that of the one that it continues."""
+        question = self.world.questions.of(step, self.unit.case.language)
+        before = self.unit.bound.asks.get(step.continues or "")
+        earlier = None if before is None else self._prompt(before)
+        return AskPrompt(self.world, step, question, self.unit.case, self.names.values, earlier)
+
     def _list_samples(self, step: SampleList) -> Program:
         """Wait for all samples of an ask, which are sent the same."""
         unit, names, ask = self.unit, self.names, self.unit.bound.asks[step.of]
         against, certain = holds(ask, names)
         if against is None:
-            question = self.world.questions.of(ask, unit.case.language)
-            prompt = AskPrompt(self.world, ask, question, unit.case, names.values)
+            prompt = self._prompt(ask)
+            question = prompt.question
             model = unit.bound.model_of(ask, unit.model)
             calls = [StepCall("samples", name, ask.role, model, ask) for name in unit.listed[step.name]]
             needs = [ReplyNeed(call, prompt, question, number, certain) for number, call in enumerate(calls)]

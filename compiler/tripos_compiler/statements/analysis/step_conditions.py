@@ -84,6 +84,8 @@ class StepOutcomes:
     def __init__(self, steps: Sequence[Step], names: Set[str]) -> None:
         self.names = names
         self.steps = {step.name: step for step in steps if isinstance(step, CALLING)}
+        self.is_paired = any(isinstance(step, Compare) for step in steps)
+        """True if `first` and `second` are the sides of a comparison, and no step."""
         self._open: dict[int, bool] = {}
         self._decides: dict[int, bool] = {}
         self._held: list[Expr | Step] = []
@@ -153,8 +155,7 @@ class StepOutcomes:
 
     def _done(self, step: Step, case: Case) -> frozenset[bool]:
         """Return what may be of a step: that it takes place, and that it does not."""
-        held = self._value(step.when, case) if step.when is not None else frozenset((YES,))
-        found = {each == YES for each in held}
+        found = {each == YES for each in (self._value(step.when, case) if step.when is not None else (YES,))}
         if True in found:
             for lacks in self._lacking(step, case):
                 found = {False} if lacks is True else found | {False} if lacks is None else found
@@ -198,8 +199,7 @@ class StepOutcomes:
             return False
         if not self._decided(chat):
             return None
-        found = self._seen(id(chat), partial(_outcome, chat), case)
-        return {VOID: True, YES: False, NO: None}[found]
+        return {VOID: True, YES: False, NO: None}[self._seen(id(chat), partial(_outcome, chat), case)]
 
     def _lacks_options(self, options: Expr, case: Case) -> bool | None:
         """Return true if there is no option, or one without a text; None where that is not known."""
@@ -278,12 +278,12 @@ class StepOutcomes:
         done = self._done(step, case)
         if True not in done:
             return frozenset((VOID,))
-        certain = done == {True} and not _may_lack(step, ref)
-        return OPEN if certain else UNSURE
+        return OPEN if done == {True} and not _may_lack(step, ref) else UNSURE
 
     def _step_of(self, ref: Ref) -> Step | None:
         """Return the step that a name is of; of a pair that of either side."""
-        path = ref.path[1:] if ref.path[0] in ("first", "second") and len(ref.path) > 1 else ref.path
+        sided = self.is_paired and ref.path[0] in ("first", "second") and len(ref.path) > 1
+        path = ref.path[1:] if sided else ref.path
         return self.steps.get(path[0])
 
     def _may_be_void(self, expr: Expr) -> bool:

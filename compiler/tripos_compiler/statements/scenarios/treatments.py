@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import product
 
 from tripos_compiler.plan import (
@@ -68,7 +68,7 @@ def _under(
             gone |= _yields(step)
             continue
         if isinstance(folded, Ask) and folded.continues in gone:
-            folded = folded.model_copy(update={"continues": None})
+            folded = folded.model_copy(update={"continues": _continued(steps, folded, gone)})
         if isinstance(folded, Ask) and folded.prompt is None and folded.chat is None:
             _asks_nothing(steps, folded.name, chosen, reported)
             gone.add(folded.name)
@@ -89,6 +89,15 @@ def _under(
         kept.append(finished)
     built_on = {name for step in kept for name in step.needs}
     yield from (step for step in kept if not isinstance(step, Verdict | SampleList) or step.name in built_on)
+
+
+def _continued(steps: Steps, ask: Ask, gone: Set[str]) -> str | None:
+    """Return the step that an ask goes on from: the last that takes place of the chain of those that it continues."""
+    before = {step.name: step.continues for step in steps.lowered if isinstance(step, Ask)}
+    found = ask.continues
+    while found is not None and found in gone:
+        found = before.get(found)
+    return found
 
 
 def _yields(step: Step) -> set[str]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from tripos_compiler.constructs import Statement
+from tripos_compiler.diagnostics import Label
 from tripos_compiler.language import names_in
 from tripos_compiler.plan import Ask, Compare, Expr, Ref, Scorer
 from tripos_compiler.resolve import Binding, Program, Scope, Typed
 from tripos_compiler.source import CallExpr, Name
 from tripos_compiler.statements.analysis import map_expression
 from tripos_compiler.statements.scoring.grades import free
-from tripos_compiler.statements.steps import NOT_JUDGED, Steps, warn_undefined
+from tripos_compiler.statements.steps import NOT_A_SIDE, NOT_JUDGED, SIDES, Steps, warn_undefined
 from tripos_compiler.typing import Elaborator, scorer_arguments
 
 
@@ -24,6 +25,12 @@ def lower_compare(steps: Steps, statement: Statement) -> bool:
         return False
     if not free(steps, name, statement) or not program.is_declared("scorer", call.function):
         return False
+    for side in SIDES:
+        if side in steps.scope:
+            declared = steps.scope[side].span
+            labels = () if declared is None else (Label(declared, "declared here"),)
+            program.diagnostics.error("E0202", NOT_A_SIDE.format(side), statement.head, *labels, help="rename it")
+            return False
     steps.define("compare", name, None, "a comparison of every two compared models")
     scorer = program.scorers.get(call.function.text)
     scope = _paired(steps)
@@ -46,8 +53,8 @@ def lower_compare(steps: Steps, statement: Statement) -> bool:
         warn_undefined(steps, argument, NOT_JUDGED, when if isinstance(when, Typed) else None)
     exprs = {key: typed.expr for key, typed in args.items()}
     sides = _sides(exprs.values())
-    if sides != {"first", "second"}:
-        missing = sorted({"first", "second"} - sides)[0]
+    if sides != set(SIDES):
+        missing = sorted(set(SIDES) - sides)[0]
         help_ = f"name the reply of each: `{missing}.{_compared_ask(steps)}.text`"
         message = f"this compares nothing of the {missing} model"
         program.diagnostics.error("E0303", message, call.span, help=help_)
@@ -91,7 +98,7 @@ def _compares(program: Program, name: Name, scorer: Scorer) -> bool:
 
 
 def _sides(exprs: Iterable[Expr]) -> set[str]:
-    return {name for expr in exprs for name in names_in(expr)} & {"first", "second"}
+    return {name for expr in exprs for name in names_in(expr)} & set(SIDES)
 
 
 def _compared_ask(steps: Steps) -> str:
@@ -116,7 +123,7 @@ def _paired(steps: Steps) -> Scope:
     shared = {key: binding for key, binding in steps.scope.items() if key not in own}
     sides = {
         side: Binding((side,), None, {key: _below(side, binding, whose) for key, binding in own.items()})
-        for side in ("first", "second")
+        for side in SIDES
     }
     return {**shared, **sides}
 

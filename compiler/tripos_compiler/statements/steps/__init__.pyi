@@ -11,7 +11,9 @@ from .retrieval import (
     lower_retrieve as lower_retrieve,
 )
 from .steps import (
+    NOT_A_SIDE as NOT_A_SIDE,
     NOT_JUDGED as NOT_JUDGED,
+    SIDES as SIDES,
     Judging as Judging,
     Steps as Steps,
     warn_undefined as warn_undefined,

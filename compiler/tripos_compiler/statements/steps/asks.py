@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tripos_compiler.constructs import Statement
-from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language import names_in
 from tripos_compiler.language.library import fits, type_notation
 from tripos_compiler.plan import (
@@ -13,9 +12,7 @@ from tripos_compiler.plan import (
     Ask,
     Binary,
     Call,
-    Converse,
     DataField,
-    DialogueType,
     Expr,
     Hole,
     ListType,
@@ -33,6 +30,7 @@ from tripos_compiler.resolve import Binding, LoadedDataset, Typed, has_lost_part
 from tripos_compiler.source import Name, Number, Span
 from tripos_compiler.statements.analysis import names_used, with_dependencies
 from tripos_compiler.statements.prompts import Question, lower_question, lower_samples
+from tripos_compiler.statements.steps.histories import lower_chat, lower_continued
 from tripos_compiler.statements.steps.options import bind_options, letter_shown
 from tripos_compiler.statements.steps.plain_text import lower_options, lower_plain
 from tripos_compiler.statements.steps.steps import NOT_ASKED, Steps, warn_unasked, warn_undefined
@@ -211,8 +209,8 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
     known = program.is_declared("role", role) and may_answer(steps, role)
     when = steps.condition(statement)
     question = lower_question(program, dict(steps.scope), statement)
-    chat = _chat(steps, statement)
-    talk = _continued(steps, statement, role)
+    chat = lower_chat(steps, statement)
+    earlier = lower_continued(steps, statement, role)
     if not statement.of("prompt") and not statement.of("chat"):
         help_ = 'write `prompt "…"` in its block'
         lacking = statement.block.span if statement.block is not None else None
@@ -231,7 +229,7 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
         return False
     shots = lower_shots(steps, statement, question.returns) if question is not None else None
     plain, options = lower_plain(steps, statement), lower_options(steps, statement)
-    lowered = (when, chat, talk, plain, options)
+    lowered = (when, chat, earlier, plain, options)
     if not good or not known or False in lowered or question is None or shots is None:
         steps.unknown(name)
         return False
@@ -243,7 +241,7 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
         system=question.system.texts if question.system else None,
         shots=shots,
         chat=history,
-        continues=talk.name if isinstance(talk, Converse) else None,
+        continues=earlier if isinstance(earlier, str) else None,
         prompt=question.prompt.texts if question.prompt else None,
         plain=plain if isinstance(plain, Plain) else None,
         options=options.expr if isinstance(options, Typed) else None,
@@ -275,44 +273,6 @@ def may_answer(steps: Steps, role: Name) -> bool:
     help_ = "ask a role of its own, or declare this one without `panel`"
     steps.program.diagnostics.error("E0208", message, role.span, help=help_)
     return False
-
-
-def _chat(steps: Steps, statement: Statement) -> Typed | bool | None:
-    """Return the dialogue that comes first; None where there is none, False where it is wrong."""
-    written = statement.one_of("chat")
-    if written is None:
-        return None
-    value = written.syntax("value")
-    return steps.elaborator().expression(value, DialogueType(), "what is chatted") or False
-
-
-def _continued(steps: Steps, statement: Statement, role: Name) -> Converse | bool | None:
-    """Return the conversation that is continued; None where there is none, False where it is wrong."""
-    written = statement.one_of("continue")
-    if written is None:
-        return None
-    program, name = steps.program, written.name("step")
-    found = next((step for step in steps.lowered if step.name == name.text), None)
-    binding = steps.scope.get(name.text)
-    if not isinstance(found, Converse) or binding is None:
-        if binding is not None and binding.type is None and not binding.fields:
-            return False  # it was reported
-        talks = [step.name for step in steps.lowered if isinstance(step, Converse)]
-        close = nearest(name.text, talks)
-        help_ = f"did you mean `{close}`?" if close else "name a `converse` step that stands before"
-        program.diagnostics.error(
-            "E0201", f"there is no conversation `{name.text}` here", name.span, help=help_, unknown=name.text
-        )
-        return False
-    program.index.use(name.span, binding.span)
-    if role.text not in program.roles:
-        return False  # it was reported
-    if role.text not in [speaker.role for speaker in found.speakers]:
-        speakers = " and ".join(f"`{speaker.role}`" for speaker in found.speakers)
-        message = f"`{role.text}` took no part in `{name.text}`"
-        program.diagnostics.error("E0208", message, name.span, help=f"its speakers are {speakers}")
-        return False
-    return found
 
 
 def _bind(steps: Steps, statement: Statement, ask: Ask) -> None:

@@ -11,13 +11,16 @@ from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.language import names_in, subexpressions
 from tripos_compiler.language.library import FUNCTIONS
-from tripos_compiler.plan import Ask, AtElement, Call, Converse, Expr, Loop, Ref, Scorer, Step, Type, Verdict
+from tripos_compiler.plan import Ask, AtElement, Call, Compare, Converse, Expr, Loop, Ref, Scorer, Step, Type, Verdict
 from tripos_compiler.resolve import Binding, Program, Typed, joint_lacks
 from tripos_compiler.source import CallExpr, Name, Span
 from tripos_compiler.statements.analysis import roles_called, with_dependencies
 from tripos_compiler.statements.prompts import Question
 from tripos_compiler.typing import Elaborator, Judge, named_choice
 
+SIDES = ("first", "second")
+"""The names of the two models of a comparison."""
+NOT_A_SIDE = "`{}` names a side of the comparisons of this scenario"
 NOT_JUDGED = "what the judge is given may have no value, and it is not asked then"
 NOT_ASKED = "what is asked may have no value, and nothing is asked then"
 NOT_DECIDED = "this condition may have no value, and nothing is asked then"
@@ -70,6 +73,9 @@ class Steps:
         if name.text in self.scope:
             message = f"`{name.text}` is a name of this scenario's rows, axes or arms"
             self.program.diagnostics.error("E0202", message, name.span, help="take another name")
+            return False
+        if name.text in SIDES and any(isinstance(step, Compare) for step in self.lowered):
+            self.program.diagnostics.error("E0202", NOT_A_SIDE.format(name.text), name.span, help="take another name")
             return False
         return True
 

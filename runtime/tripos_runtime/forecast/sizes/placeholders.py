@@ -162,7 +162,7 @@ class SizedPlaceholders:
                 return self.known[path[:length]]
         if self.outer is not None and path[0] in self.args:
             return self.outer.expression(self.args[path[0]])
-        sided = path[0] in ("first", "second") and len(path) > 1
+        sided = path[0] in ("first", "second") and waited.step != path[0]  # a step may have such a name too
         step = f"{path[0]}.{waited.step}" if sided else waited.step
         field = path[2 if sided else 1 :][:1]
         return is_waiting(step, field=field[0] if field and field[0] not in WHOLE else "")
