@@ -32,6 +32,7 @@ BY_HAND = (
     "aggregates",
     "choices",
     "each",
+    "elements",
     "secrecy",
     "coverage",
     "functions",

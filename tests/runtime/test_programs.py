@@ -50,7 +50,10 @@ ROWS = {
     23: "942c65e89170501a",
 }
 """The digest of the rows of a generated benchmark, but for their times, as runs kept them before programs were there."""
-SINCE = (("reused_from", None), ("batch_id", None), ("repeat", 0), ("models", None), ("element_place", None))
+SINCE = (
+    *(("reused_from", None), ("batch_id", None), ("repeat", 0), ("models", None), ("element_place", None)),
+    ("elements", None),
+)
 """The columns that did not exist then, with the value that says that there is nothing."""
 
 

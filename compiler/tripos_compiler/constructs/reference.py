@@ -53,6 +53,8 @@ SLOTS: dict[str, str] = {
     "LETTERS": 'letters in quotation marks, `"甲乙丙丁"`, or words: `"I II III IV"`',
     "SEPARATOR": "a text in quotation marks, between worked examples",
     "LINK": "a text in quotation marks, between a question and its answer",
+    "ELEMENTS": "a name of your choice for an element, `in`, and an expression for a list: `c in item.rubric`",
+    "CONDITION": "an [expression](expressions.md) that is true or false of an element",
     "LIST": "an expression for a list, or a dialogue",
     "WHO": "an expression for a text: the author",
     "WORTH": "an expression for a number: the worth",

@@ -164,8 +164,8 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct(
         "score",
         ("scenario",),
-        "score NAME = VALUE [when COND]",
-        "a score computed by an expression or given by a scorer",
+        "score NAME = VALUE [each ELEMENTS [where CONDITION] [at most COUNT]] [when COND]",
+        "a score computed by an expression or given by a scorer, of a reply or of each element of a list",
     ),
     Construct("grade", ("scenario",), "score CALL [when COND]", "a scorer applied to a response", keyword="score"),
     Construct(

@@ -22,6 +22,7 @@ from .evaluation import (
     NoValue as NoValue,
     Unavailable as Unavailable,
     are_equal as are_equal,
+    element_value as element_value,
     elements as elements,
     evaluate as evaluate,
     with_functions as with_functions,

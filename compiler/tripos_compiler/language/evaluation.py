@@ -162,11 +162,11 @@ def elements(loop: Loop, names: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _each(expr: Each, names: Mapping[str, Any]) -> list[Any]:
-    kept = _all_of(((expr, inner) for inner in elements(expr.loop, names)), _element)
+    kept = _all_of(((expr, inner) for inner in elements(expr.loop, names)), element_value)
     return [value for each in kept for value in each]
 
 
-def _element(expr: Each, names: Mapping[str, Any]) -> tuple[Any, ...]:
+def element_value(expr: Each, names: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the value for an element of a list; nothing where the condition does not hold."""
     if (where := expr.loop.where) is None:
         return (evaluate(expr.value, names),)

@@ -92,6 +92,8 @@ class Aggregate(Part):
     it is."""
     among: tuple[str, ...] = ()
     """Of such choices those that count at all; empty where all do."""
+    elements: bool = False
+    """Whether its values are scores of the elements of lists, of which a reply has several."""
 
     @property
     def of_condition(self) -> bool:

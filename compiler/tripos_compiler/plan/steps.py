@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tripos_compiler.plan.base import Part
-from tripos_compiler.plan.expressions import Expr, Loop, Texts, Type
+from tripos_compiler.plan.expressions import Each, Expr, Loop, Texts, Type
 from tripos_compiler.plan.settings import Settings
 
 
@@ -168,8 +168,15 @@ class Score(Part):
     """Every step with a model's call that it depends on, those that these build on included."""
     truth: bool
     """Whether the value is true or false, which counts as 1 or 0."""
+    element: Type | None = None
+    """Where it scores each element of a list on its own, the type of an element; `value` is an `Each` then."""
     when: Expr | None = None
     fingerprint: str
+
+    @property
+    def single(self) -> Expr:
+        """Return the expression of one score: of an element, where elements are scored."""
+        return self.value.value if self.element is not None and isinstance(self.value, Each) else self.value
 
 
 class Column(Part):

@@ -6,6 +6,10 @@ from .calls import (
 from .checker import (
     Judge as Judge,
 )
+from .comprehensions import (
+    ElementValues as ElementValues,
+    scored_elements as scored_elements,
+)
 from .expressions import (
     Elaborator as Elaborator,
     rows_binding as rows_binding,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tripos_compiler.constructs import Statement
 from tripos_compiler.language import names_in
 from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import Each, ListType, Loop, RecordType, TextType, Type
@@ -45,22 +46,50 @@ class CheckedLoop:
     loop: Loop
     inside: Checker
     may: tuple[PossibleLack, ...]
+    element: Type
 
 
 def comprehension(elaborator: Checker, argument: Argument) -> Typed | None:
     """Return the checked list; None where it is wrong, which is reported."""
     written = read_loop(elaborator, argument.elements[1:], argument)
-    found = check_loop(elaborator, written) if written is not None else None
+    found = _values(elaborator, argument.elements[0], written) if written is not None else None
+    return None if found is None else found.all
+
+
+@dataclass(frozen=True)
+class ElementValues:
+    """The value for each element of a list: of `one`, and of `all`, which is a list. `element` is the type of one."""
+
+    one: Typed
+    all: Typed
+    element: Type
+
+
+def scored_elements(elaborator: Checker, statement: Statement) -> ElementValues | None:
+    """Return the values of `score NAME = VALUE each NAME in LIST …`; None where they are wrong, which is reported."""
+    over, most = statement.syntax("elements"), statement.find("count")
+    bad = over if not isinstance(over, BinaryExpr) or over.operator != "in" else None
+    bad = bad or (most if most is not None and not _is_count(most) else None)
+    if bad is not None or not isinstance(over, BinaryExpr) or not isinstance(over.left, Name):
+        elaborator.error("E0106", "this does not say what each element is", (bad or over).span, SHAPE)
+        return None
+    written = LoopSyntax(over.left, over.right, statement.find("condition"), most if isinstance(most, Number) else None)
+    return _values(elaborator, statement.syntax("value"), written)
+
+
+def _values(elaborator: Checker, syntax: Syntax, written: LoopSyntax) -> ElementValues | None:
+    found = check_loop(elaborator, written)
     if found is None:
         return None
-    elaborator.program.index.scopes.append((argument.elements[0].span, found.inside.scope))
-    value = found.inside.infer(argument.elements[0])
+    elaborator.program.index.scopes.append((syntax.span, found.inside.scope))
+    value = found.inside.infer(syntax)
     if value is None:
         return None
     where = found.loop.where
     may = value.may if where is None else value.under(where)
     of = tuple(replace(each, lack=replace(each.lack, of=(*each.lack.of, found.loop.of))) for each in may)
-    return Typed(Each(loop=found.loop, value=value.expr), ListType(of=value.type), (*found.may, *of))
+    whole = Typed(Each(loop=found.loop, value=value.expr), ListType(of=value.type), (*found.may, *of))
+    return ElementValues(value, whole, found.element)
 
 
 def read_loop(elaborator: Checker, elements: Sequence[Syntax], whole: Argument | Syntax) -> LoopSyntax | None:
@@ -125,7 +154,7 @@ def check_loop(elaborator: Checker, written: LoopSyntax) -> CheckedLoop | None:
         loop = loop.model_copy(update={"where": where.expr})
         may = (*may, *where.may)
     judge = elaborator.judge
-    return CheckedLoop(loop, elaborator.inside(scope, None if judge is None else judge.each(loop)), may)
+    return CheckedLoop(loop, elaborator.inside(scope, None if judge is None else judge.each(loop)), may, element)
 
 
 def element_type(type_: Type) -> Type | None:

@@ -123,6 +123,7 @@ class ResultRows:
             "evaluator": scored.evaluator,
             "value": value,
             "given": scored.given or name,
+            "elements": scored.elements,
             "judged_by": unit.judged_by(step),
             "status": status,
             "error": scored.reason,

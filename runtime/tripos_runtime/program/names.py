@@ -4,14 +4,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence, Set as AbstractSet
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
-from tripos_compiler.language import REPLIES, Missing, NoValue, Unavailable, evaluate
+from tripos_compiler.language import (
+    PLACE,
+    REPLIES,
+    Missing,
+    NoValue,
+    Unavailable,
+    element_value,
+    elements,
+    evaluate,
+    names_in,
+)
 from tripos_compiler.language.library import Dialogue, transcript
-from tripos_compiler.plan import Ask, Column, Converse, Judging, Retrieve, SampleList, Score, Scorer, Verdict
-from tripos_runtime.asking import NOT_APPLICABLE, OK, SCORED, UNDEFINED, VERDICT, Answer, Said, repeated
+from tripos_compiler.plan import (
+    Ask,
+    Column,
+    Converse,
+    Each,
+    Judging,
+    Loop,
+    Retrieve,
+    SampleList,
+    Score,
+    Scorer,
+    Verdict,
+)
+from tripos_runtime.asking import AGAIN, NOT_APPLICABLE, OK, SCORED, UNDEFINED, VERDICT, Answer, Said, repeated
 
 
 class RuledOut(Unavailable):
@@ -106,6 +128,63 @@ class Names:
             return None, reason if against is None or reason.status == NOT_APPLICABLE else against
         return found, against
 
+    def element_values(self, step: Score) -> list[ElementValue] | Unavailable:
+        """Return the value of every element that a step scores, or why each has none; or why it is not known which
+        elements there are, or there is none."""
+        against = self.against(step)
+        if against is not None and against.status == NOT_APPLICABLE:
+            return against
+        assert isinstance(step.value, Each)
+        loop, found = step.value.loop, list[ElementValue]()
+        try:
+            for names in elements(loop, self.values):
+                lacking, value = against, None
+                try:
+                    held = element_value(step.value, names)
+                    if not held:
+                        continue
+                    value = float(held[0]) if against is None else None
+                except Unavailable as reason:
+                    lacking = reason if against is None or reason.status == NOT_APPLICABLE else against
+                found.append(ElementValue(names[PLACE + loop.alias], names[loop.alias], value, lacking))
+        except Unavailable as reason:
+            return reason if against is None or reason.status == NOT_APPLICABLE else against
+        return found or against or self._nothing_in(loop)
+
+    def _nothing_in(self, loop: Loop) -> NoValue:
+        """Say that a list has no element to score: because of a reply, or because of the row."""
+        looked_at = names_in(loop.of) | (names_in(loop.where) if loop.where is not None else set())
+        said = not self._replies.isdisjoint(looked_at)
+        return NoValue(UNDEFINED if said else NOT_APPLICABLE, "the list has no element")
+
+
+class ElementValue(NamedTuple):
+    """An element that is scored: its place in the list, and its score or why there is none."""
+
+    place: int
+    element: Any
+    value: float | None
+    against: Unavailable | None
+
+
+def kept_elements(found: Sequence[ElementValue]) -> tuple[str, str]:
+    """Return the elements, and their scores, as the row of a score keeps them: as JSON texts."""
+    listed = [{"place": str(each.place), "element": _plain(each.element)} for each in found]
+    scores = [
+        {"value": each.value, "status": SCORED}
+        if each.against is None
+        else {"value": None, "status": each.against.status, "error": each.against.reason}
+        for each in found
+    ]
+    return orjson.dumps(listed, default=str).decode(), orjson.dumps(scores).decode()
+
+
+def worst(found: Sequence[ElementValue]) -> Unavailable | None:
+    """Return why not every element has a score, where a reply is why: first what another run would ask for again. None
+    where all have one that may have one."""
+    lacking = [each.against for each in found if each.against is not None and each.against.status != NOT_APPLICABLE]
+    return next((each for each in lacking if each.status in AGAIN), lacking[0] if lacking else None)
+
 
 def shown(text: str | None, value: Any) -> Any:
     """Return a reply as an element of a list: its text, its value, or its fields with the text."""
@@ -137,6 +216,8 @@ def _plain(value: Any) -> Any:
             return sorted((_plain(each) for each in value), key=repr)
         case list() | tuple():
             return [_plain(each) for each in value]
+        case Mapping():
+            return {name: _plain(each) for name, each in value.items() if not isinstance(each, Missing)}
     return value
 
 

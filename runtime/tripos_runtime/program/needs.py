@@ -137,6 +137,8 @@ class Scored(NamedTuple):
     values: Mapping[str, tuple[Said | None, str]]
     given: str | None = None
     reason: str | None = None
+    elements: str | None = None
+    """Where each element of a list is scored, the elements; `given` are their scores then."""
 
 
 class Compared(NamedTuple):

@@ -33,7 +33,7 @@ from tripos_runtime.asking import (
 )
 from tripos_runtime.program.calls import StepCall
 from tripos_runtime.program.conversing import Systems, talk_program
-from tripos_runtime.program.names import Names, RuledOut, kept_value, said
+from tripos_runtime.program.names import Names, RuledOut, kept_elements, kept_value, said, worst
 from tripos_runtime.program.needs import (
     Compared,
     HeldConversation,
@@ -146,12 +146,23 @@ class UnitProgram:
         names.lacks(step, against.status, against.reason)
 
     def _score(self, step: Score | Column) -> None:
+        if isinstance(step, Score) and step.element is not None:
+            self._score_elements(step)
+            return
         found, against = self.names.value_of(step)
         value, given = None, None
         if against is None:
             value, given = (float(found), None) if isinstance(step, Score) else kept_value(found)
         status, reason = (SCORED, None) if against is None else (against.status, against.reason)
         self.out.append(Scored(step, None, None, {step.name: (value, status)}, given, reason))
+
+    def _score_elements(self, step: Score) -> None:
+        """Keep the scores of all elements of a list in one row, with the elements."""
+        found = self.names.element_values(step)
+        against = found if isinstance(found, Unavailable) else worst(found)
+        listed, given = (None, None) if isinstance(found, Unavailable) else kept_elements(found)
+        status, reason = (SCORED, None) if against is None else (against.status, against.reason)
+        self.out.append(Scored(step, None, None, {step.name: (None, status)}, given, reason, listed))
 
     def _grade(self, step: Grade) -> Program:
         against, certain = holds(step, self.names)

@@ -53,7 +53,8 @@ def sources(
                 yield _queried(connection, name, _samples(schema, plan, run, secrets))
             case "scores":
                 order = _order(plan, "scenario, item_id, model, metric, evaluator, score_id")
-                yield _queried(connection, name, f"from {schema}.scores {order}")
+                columns = "*" if secrets else "* replace (NULL::varchar as element_value)"  # it may tell a secret
+                yield _queried(connection, name, f"select {columns} from {schema}.scores {order}")
             case _:
                 yield _measures(connection, plan, run)
 

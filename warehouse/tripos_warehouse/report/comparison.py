@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tripos_compiler.language.figures import ranges_of, score_spans
+from tripos_compiler.language.figures import element_scores, ranges_of, score_spans
 from tripos_compiler.plan import (
     BoolType,
     Grade,
@@ -142,11 +142,12 @@ def compare(one: Side, two: Side, *, by_judge: bool = True) -> Comparison:
     found, only_a, only_b, same = _read(one, two, by_judge)
     judged = Judged(graded_scores(two.plan), spans_of(two.plan))
     together = _together(one, two)
+    of_replies = found.where(~np.isin(found.columns["metric"], element_scores(two.plan)))
     measures, unpaired = _measures(one, two, found, judged, together)
     sections = [
         Section("measure", measures),
-        Section("metric", tuple(_metrics(two.plan, found, judged))),
-        Section("scenario", tuple(_scenarios(two.plan, found, judged))),
+        Section("metric", tuple(_metrics(two.plan, of_replies, judged))),
+        Section("scenario", tuple(_scenarios(two.plan, of_replies, judged))),
     ]
     items = len(set(found.columns["item"].tolist()))
     corrected = tuple(_corrected(section, two.plan) for section in sections)

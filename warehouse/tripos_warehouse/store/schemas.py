@@ -267,10 +267,10 @@ DRAFTS = make_table(
 
 SCORES = make_table(
     "scores",
-    5,
+    6,
     "score_id",
-    "sample_id judgement_id run_id benchmark scenario item_id model scorer metric evaluator status error fingerprint "
-    "binding",
+    "sample_id judgement_id run_id benchmark scenario item_id model scorer metric evaluator elements status error "
+    "fingerprint binding",
     required("score_id", pa.string()),
     required("sample_id", pa.string()),
     optional("judgement_id", pa.string()),
@@ -284,7 +284,8 @@ SCORES = make_table(
     optional("evaluator", pa.string()),
     optional("round", pa.int64()),
     optional("value", pa.float64()),
-    optional("given", pa.string()),  # JSON: the value of a column that is no number
+    optional("given", pa.string()),  # JSON: the value of a column that is no number, or the scores of `elements`
+    optional("elements", pa.string()),  # JSON, [{"place": "0", "element": …}], where each element of a list is scored
     optional("judged_by", TEXTS),  # who judged inside the expression, in order of name; null where nobody did
     required("status", pa.string()),  # as runtime/tripos_runtime/asking/statuses.py has them
     optional("error", pa.string()),  # why an expression has no value, or a judge was not asked

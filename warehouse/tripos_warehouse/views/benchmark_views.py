@@ -35,6 +35,7 @@ _SCORES = """
   score.model, {metric}, {dimension}, score.evaluator, score.round, score.value,
   json_extract_string(score.given, '$') as choice, score.status, score.error,
   {low}, {high},
+  score.element_place, score.element_value,
   score.item_id, score.sample_id, score.judgement_id, score.score_id, score.scorer, score.judged_by, score.run_id,
   score.shown_run,
   score.fingerprint, score.created_at
@@ -46,8 +47,8 @@ _COLUMNS = """
   score.created_at
 """
 _AFTER_VALUE = (
-    "status, error, low, high, item_id, sample_id, judgement_id, score_id, scorer, judged_by, run_id, shown_run, "
-    "fingerprint, created_at"
+    "status, error, low, high, element_place, element_value, item_id, sample_id, judgement_id, score_id, scorer, "
+    "judged_by, run_id, shown_run, fingerprint, created_at"
 )
 # Looked up for each score, so that whoever wants few has only the judgements of these read.
 _ENTRY = "'$.\"' || score.metric || '\"'"

@@ -40,12 +40,14 @@ class ScenarioRows(NamedTuple):
 @dataclass(frozen=True)
 class AskedSteps:
     """The steps of a plan of a benchmark. `shared`: runs of other benchmarks have steps of it, since one extends the
-    other, so their results are its own. `made`: models make data sets of it."""
+    other, so their results are its own. `made`: models make data sets of it. `elements`: it scores each element of some
+    list."""
 
     benchmark: str
     fingerprints: frozenset[str]
     shared: bool
     made: bool
+    elements: bool = False
 
     def mine(self, row: str) -> str:
         """Return the condition that rows known as `row` are of the benchmark."""
@@ -159,7 +161,27 @@ class RunRows:
     def scores(self) -> str:
         """Return a query for the scores, each under every compared model that it tells about: what no compared model
         took part in, such as the score of a student who was taught nothing, is what each of them is measured
-        against."""
+        against. What scores each element of a list has a row for each, with the place and the element. An empty
+        list has one that says so."""
+        if not self.of.elements:
+            nothing = "NULL::varchar as element_place, NULL::varchar as element_value"
+            return f"select found.*, {nothing} from ({self._kept_scores}) as found"
+        return f"""select found.* exclude (listed, outcome) replace (
+          case when outcome is null then found.value else (outcome ->> '$.value')::double end as value,
+          case when outcome is null then found.given end as given,
+          case when outcome is null then found.status else outcome ->> '$.status' end as status,
+          case when outcome is null then found.error else outcome ->> '$.error' end as error,
+          case when outcome is null then found.score_id
+            else concat(found.score_id, '.', listed ->> '$.place') end as score_id),
+          listed ->> '$.place' as element_place, (listed -> '$.element')::varchar as element_value
+          from (select kept.*,
+              unnest(case when kept.elements is null then [NULL] else kept.elements::json::json[] end) as listed,
+              unnest(case when kept.elements is null then [NULL] else kept.given::json::json[] end) as outcome
+            from ({self._kept_scores}) as kept) as found"""
+
+    @property
+    def _kept_scores(self) -> str:
+        """A query for the rows of the table of scores."""
         return f"""select row.* replace (step.model as model), step.run_id as shown_run
           from (from main.scores as kept where {self.of.mine("kept")}) as row
           join {self._name("steps")} as step on {_SAME} and step.model is not null

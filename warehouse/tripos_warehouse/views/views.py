@@ -16,6 +16,7 @@ import duckdb
 import orjson
 
 from tripos_compiler.language import Only, select_treatments
+from tripos_compiler.language.figures import element_scores
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
@@ -312,7 +313,9 @@ def _currents(
     partly = bool(connection.execute(MAY_STOP_EARLY).fetchall())
     currents = []
     for name, (run, own_plan, fingerprints, compared) in sorted(chosen.items()):
-        of = AskedSteps(name, frozenset(fingerprints), name in shared, bool(own_plan.made))
+        of = AskedSteps(
+            name, frozenset(fingerprints), name in shared, bool(own_plan.made), bool(element_scores(own_plan))
+        )
         axes = {axis.name: only[axis.name] for axis in own_plan.axes if axis.name in only}
         of_one = name == of_run
         rows = rows_of_run(run, of, axes, partly=partly) if of_one else latest_rows(connection, of, partly=partly)

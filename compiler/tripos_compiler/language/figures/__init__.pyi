@@ -11,6 +11,8 @@ from .scored_steps import (
     ScoredValues as ScoredValues,
     aggregates_of as aggregates_of,
     conversations_before as conversations_before,
+    element_name as element_name,
+    element_scores as element_scores,
     judged_steps as judged_steps,
     most_tries as most_tries,
     scored_by as scored_by,

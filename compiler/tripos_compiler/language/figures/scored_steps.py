@@ -20,6 +20,7 @@ from tripos_compiler.plan import (
     Compare,
     Constant,
     Converse,
+    Each,
     Figure,
     Formula,
     Grade,
@@ -96,9 +97,36 @@ class ScoredStep:
         return self.kind not in ("compare", "column")
 
     @property
+    def elements(self) -> tuple[str, Type] | None:
+        """The name and the type of the elements of a list that are scored, each on its own; None where replies are."""
+        named = {element_name(step) for step in self.steps}
+        types = [step.element for step in self.steps if isinstance(step, Score) and step.element is not None]
+        name = next(iter(named)) if len(named) == 1 else None
+        return None if name is None else (name, types[0])
+
+    @property
+    def scores_elements(self) -> bool:
+        """True if any of them has a row for each element of a list."""
+        return any(element_name(step) is not None for step in self.steps)
+
+    @property
     def of(self) -> frozenset[str]:
         """The steps whose replies they are about."""
         return frozenset(step.of for step in self.steps)
+
+
+def element_name(step: Giving) -> str | None:
+    """Return what a spec calls the elements that a step scores, each on its own; None where it scores a reply. In a
+    plan its name may end in primes, which tell it from others."""
+    if not isinstance(step, Score) or step.element is None or not isinstance(step.value, Each):
+        return None
+    return step.value.loop.alias.rstrip("'")
+
+
+def element_scores(plan: Plan) -> list[str]:
+    """Return the names of the scores that have a row for each element of a list."""
+    every = (step for scenario in plan.scenarios for step in scenario.steps)
+    return sorted({step.name for step in every if isinstance(step, Score) and step.element is not None})
 
 
 @dataclass(frozen=True)

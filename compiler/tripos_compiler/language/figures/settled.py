@@ -128,6 +128,8 @@ def _mean_of(plan: Plan, figure: Aggregate, fixed: Mapping[str, str]) -> Settlin
     plain = figure.function == "mean" and inner.function == "mean" and inner.of is None and not figure.across
     if not plain or figure.named or inner.named or inner.across or figure.of_condition or inner.of_condition:
         raise _Unfollowed("is no plain mean of scores")
+    if inner.elements:
+        raise _Unfollowed("takes several scores of a reply")
     scored = scored_by(scored_values_of(plan), figure)
     if len(scored) != 1 or not scored[0].kept:
         raise _Unfollowed("is no plain mean of scores")

@@ -74,8 +74,8 @@ class Ranges:
         match step:
             case Score(truth=True):
                 return BoolType()
-            case Score(value=value):
-                return self.type_at(scenario, value) or NumberType()
+            case Score():
+                return self.type_at(scenario, step.single) or NumberType()
             case Column(type=type_):
                 return type_
         return self.gives.get(step.scorer) or NumberType()
@@ -84,7 +84,7 @@ class Ranges:
         """Between which ends the values of a step lie, also where they are on no scale that is declared."""
         declared = self.declared(scenario, step)
         if isinstance(step, Score | Column) and declared.kind != "bool":
-            return self.of(scenario, step.value)
+            return self.of(scenario, step.single if isinstance(step, Score) else step.value)
         return ends_of(declared)
 
     def of(self, scenario: Scenario, expr: Expr) -> Range:

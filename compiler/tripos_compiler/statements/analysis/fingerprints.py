@@ -223,7 +223,7 @@ _APART: Mapping[type[Part], frozenset[str]] = {
     Verdict: _STEP | {"scorer"},
     Compare: _STEP | {"scorer"},
     Grade: _STEP | {"scorer", "metrics", "weights"},
-    Score: _STEP,
+    Score: _STEP | {"element"},
     Column: _STEP | {"type"},
     Shots: frozenset(("dataset",)),
     Scorer: frozenset(("name", "role", "params", "samples", "then", "unsure_below")),

@@ -1,4 +1,5 @@
 from .declarations import (
+    RESERVED_AXES as RESERVED_AXES,
     lower_arms as lower_arms,
     lower_axes as lower_axes,
     lower_benchmark as lower_benchmark,

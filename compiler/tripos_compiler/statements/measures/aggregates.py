@@ -68,6 +68,7 @@ def read_aggregate(reading: FigureContext, call: CallExpr, by: tuple[str, ...]) 
             by=by,
             true_of=values[0].true_of,
             among=among,
+            elements=values[0].scores_elements,
         ),
         Scale() if mixed and keeps else scale,
         named,

@@ -174,6 +174,7 @@ def is_fitting(
     """Return true if an aggregate can be taken of its values; reports the first that it cannot."""
     for place, (value, syntax) in enumerate(scored):
         wrong = _misfit(function, value, place) or _no_forecast(function, value, place)
+        wrong = wrong or _of_elements(reading, function, value)
         if wrong is not None:
             reading.error("E0301", wrong[0], syntax.span, wrong[1])
             return False
@@ -241,6 +242,24 @@ def _misfit(function: AggregateFunction, scored: Operand, place: int) -> tuple[s
         return (
             f"{what} tells values apart, and {name} is `{type_notation(type_)}`",
             "take it of a choice, a text or a set",
+        )
+    return None
+
+
+OF_ELEMENTS = ("mean", "median", "stdev", "count", "share", "sum", "min", "max")
+"""Aggregates that take several values of a reply, of the elements of a list, as they take one."""
+
+
+def _of_elements(reading: FigureContext, function: AggregateFunction, scored: Operand) -> tuple[str, str] | None:
+    """Return what is wrong with an aggregate of scores of elements, and how to mend it."""
+    if not scored.scores_elements:
+        return None
+    if function.name not in OF_ELEMENTS:
+        told = f"{scored.shown} scores each element of a list, and `{function.name}` takes one value of a reply"
+        return told, f"score the reply: `score NAME = sum([… each … in …])`, or take the `mean` of {scored.shown}"
+    if reading.missing == "paired":
+        return f"`missing: paired` pairs replies, and {scored.shown} scores each element of a list", (
+            "say `skip` or `zero`"
         )
     return None
 

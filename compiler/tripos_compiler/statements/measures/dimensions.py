@@ -8,8 +8,8 @@ Editors are told where the rows and fields that it names are declared.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import nearest
@@ -17,6 +17,7 @@ from tripos_compiler.language.library import type_notation, without_optional
 from tripos_compiler.plan import FIXED, Scenario, Type
 from tripos_compiler.resolve import KINDS, Program
 from tripos_compiler.source import Member, Name, Span, Syntax, describe_syntax
+from tripos_compiler.statements.declarations import RESERVED_AXES
 
 
 def note_rows(program: Program, alias: Name, field: Name, scenarios: Collection[str]) -> None:
@@ -79,6 +80,8 @@ class Parted:
     arms: bool = True
     across: bool = False
     whole: bool = True
+    elements: Mapping[str, Type] = field(default_factory=dict)
+    """The name of the elements that are scored, each on its own, and their type."""
 
 
 def dimension_text(syntax: Syntax) -> str:
@@ -95,6 +98,12 @@ def read_dimension(program: Program, syntax: Syntax, parted: Sequence[Parted]) -
     """Return the dimension that is written, None where it is not one of each of `parted`, which is reported once."""
     parted = [each for each in parted if each.whole or _knows(program, each, syntax)]
     match syntax:
+        case Name() if parted and all(syntax.text in each.elements for each in parted):
+            if syntax.text.casefold() in RESERVED_AXES:  # it would be a column beside that one
+                message = f"`{syntax.text}` is a name of the results, and a figure goes by no element of this name"
+                program.diagnostics.error("E0621", message, syntax.span, help="call the element something else")
+                return None
+            return _of_rows(program, [syntax], parted)
         case Name():
             return _single_name(program, syntax, parted)
         case Member(of=Name() as axis, name=word) if axis.text in program.axes:
@@ -249,8 +258,12 @@ def _out_of_place(program: Program, name: Name, message: str, parted: Sequence[P
 
 
 def _of_rows(program: Program, path: Sequence[Name], parted: Sequence[Parted]) -> str | None:
-    alias, field, *further = path
+    alias, field, *further = path if len(path) > 1 else [path[0], path[0]]
     for each in parted:
+        if alias.text in each.elements:
+            if not _goes_by(program, path, each.elements[alias.text], 1):
+                return None
+            continue
         rows = [s.rows for s in each.scenarios if s.rows is not None and s.rows.alias == alias.text]
         if not rows:
             aliases = sorted({s.rows.alias for s in each.scenarios if s.rows is not None})
@@ -288,18 +301,20 @@ def _of_rows(program: Program, path: Sequence[Name], parted: Sequence[Parted]) -
     return ".".join(name.text for name in path)
 
 
-def _goes_by(program: Program, path: Sequence[Name], type_: Type) -> bool:
-    """Return true if rows can be grouped by what a dotted name means, whose second name is of this type; reports what
-    they cannot be grouped by."""
-    named = ".".join(name.text for name in path[:2])
+def _goes_by(program: Program, path: Sequence[Name], type_: Type, known: int = 2) -> bool:
+    """Return true if rows can be grouped by what a dotted name means, of which so many names together are of this type;
+    reports what they cannot be grouped by."""
+    named = ".".join(name.text for name in path[:known])
     type_ = without_optional(type_)
-    for name in path[2:]:
-        if type_.kind == "path" and name.text == NODES and name is path[-1]:
+    for name in path[known:]:
+        if known > 1 and type_.kind == "path" and name.text == NODES and name is path[-1]:
             return True
         if type_.kind != "record" or name.text not in type_.fields:
-            known = list(type_.fields) if type_.kind == "record" else [NODES] if type_.kind == "path" else []
-            close = nearest(name.text, known)
-            help_ = f"did you mean `{close}`?" if close else f"it has {', '.join(known)}" if known else "go by it alone"
+            fields = list(type_.fields) if type_.kind == "record" else [NODES] if type_.kind == "path" else []
+            close = nearest(name.text, fields)
+            help_ = (
+                f"did you mean `{close}`?" if close else f"it has {', '.join(fields)}" if fields else "go by it alone"
+            )
             program.diagnostics.error(
                 "E0308", f"`{named}` has no field `{name.text}`", name.span, help=help_, unknown=name.text
             )

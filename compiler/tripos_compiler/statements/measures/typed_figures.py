@@ -40,7 +40,10 @@ class Leaf:
             fixed.add("pair")
         scenarios = {scenario.name: scenario for each in self.scored for scenario in each.scenarios}
         whole = all(each.whole for each in self.scored)
-        return Parted(self.named, tuple(scenarios.values()), frozenset(fixed), across=self.judged, whole=whole)
+        elements = dict(each.elements for each in self.scored if each.elements is not None)
+        return Parted(
+            self.named, tuple(scenarios.values()), frozenset(fixed), across=self.judged, whole=whole, elements=elements
+        )
 
 
 @dataclass(frozen=True)

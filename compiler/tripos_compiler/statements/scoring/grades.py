@@ -11,7 +11,7 @@ from tripos_compiler.resolve import NamedColumn, Program, Typed, scorer_name
 from tripos_compiler.source import CallExpr, Name, Span, Syntax
 from tripos_compiler.statements.analysis import roles_called, with_dependencies
 from tripos_compiler.statements.steps import NOT_JUDGED, Judging, Steps, warn_undefined
-from tripos_compiler.typing import is_score, scorer_arguments
+from tripos_compiler.typing import is_score, scored_elements, scorer_arguments
 
 
 def lower_score(steps: Steps, statement: Statement) -> bool:
@@ -20,7 +20,7 @@ def lower_score(steps: Steps, statement: Statement) -> bool:
     if not free(steps, name, statement):
         return False
     steps.define("score", name, None, "a score")
-    if _judge_of(steps, value) is not None:
+    if not statement.has("each") and _judge_of(steps, value) is not None:
         return lower_grade(steps, statement, name)
     return _scored_value(steps, statement, name, value)
 
@@ -30,7 +30,9 @@ def _scored_value(steps: Steps, statement: Statement, name: Name, value: Syntax)
     condition = when.expr if isinstance(when, Typed) else None
     steps.program.index.scopes.append((value.span, dict(steps.scope)))
     judging = Judging(steps, when if isinstance(when, Typed) else None)
-    typed = steps.elaborator(judging).expression(value)
+    elaborator = steps.elaborator(judging)
+    listed = scored_elements(elaborator, statement) if statement.has("each") else None
+    typed = elaborator.expression(value) if not statement.has("each") else listed.one if listed is not None else None
     if typed is None or when is False:
         return False
     if typed.type.kind == "optional" and is_score(typed.type.of):
@@ -42,18 +44,20 @@ def _scored_value(steps: Steps, statement: Statement, name: Name, value: Syntax)
         message = f"this is `{type_notation(typed.type)}`, not a score"
         steps.program.diagnostics.error("E0301", message, value.span, help=help_)
         return False
-    if condition is not None and not steps.compared(condition, typed.expr):
+    whole = typed if listed is None else listed.all
+    if condition is not None and not steps.compared(condition, whole.expr):
         steps.baselines.append((name, value.span))
-    elif not answers(steps, value.span, condition, typed.expr):
+    elif not answers(steps, value.span, condition, whole.expr):
         return False
-    warn_undefined(steps, typed, "this score may be undefined", when if isinstance(when, Typed) else None)
+    warn_undefined(steps, whole, "this score may be undefined", when if isinstance(when, Typed) else None)
     steps.lowered.append(
         Score(
             name=name.text,
-            value=typed.expr,
+            value=whole.expr,
             of="",
             needs=(),
             truth=typed.type.kind == "bool",
+            element=listed.element if listed is not None else None,
             when=condition,
             fingerprint="",
         )

@@ -154,6 +154,7 @@ def _mean_of(plan: Plan, measure: Measure) -> tuple[Aggregate | None, Measure]:
         case Aggregate() as figure:
             inner = figure if figure.of is None else figure.of
             plain = figure.function == inner.function == "mean" and inner.of is None and not inner.of_condition
+            plain = plain and not inner.elements
             if plain and len(inner.values) == 1:
                 return figure, measure
     return None, measure

@@ -23,13 +23,14 @@ OF_SCORE = ("scenario", "item_id", "metric", "scorer", "evaluator")
 
 
 def mean_of(measure: Measure) -> Aggregate | None:
-    """The mean that a measure is of scores, maybe in cells; `None` of any other, and of one that people correct."""
+    """The mean that a measure is of scores, maybe in cells; `None` of any other, of one that people correct, and of
+    scores of elements, which two replies have in different numbers."""
     figure = measure.figure
     if measure.corrected or not isinstance(figure, Aggregate):
         return None
     inner = figure.of or figure
     means = figure.function == inner.function == "mean" and inner.of is None and len(inner.values) == 1
-    means = means and not inner.of_condition
+    means = means and not inner.of_condition and not inner.elements
     return inner if means else None
 
 

@@ -16,7 +16,15 @@ from __future__ import annotations
 
 from tripos_compiler.language.figures import ScoredStep
 from tripos_compiler.plan import Aggregate, Missing, Plan
-from tripos_warehouse.measures.sql.parts import Cut, Weights, condition, given_value, weight_sql, weights_of
+from tripos_warehouse.measures.sql.parts import (
+    Cut,
+    Weights,
+    condition,
+    given_value,
+    goes_by_elements,
+    weight_sql,
+    weights_of,
+)
 from tripos_warehouse.views import Graders
 
 
@@ -24,7 +32,7 @@ def find_sql(plan: Plan, figure: Aggregate, scored: ScoredStep, missing: Missing
     """The SQL of a mean, or of a mean of means, of scores by axes and arms; None for any other aggregate."""
     inner = figure if figure.of is None else figure.of
     plain = figure.function == inner.function == "mean" and inner.of is None and len(inner.values) == 1
-    of_items = any("." in dim for dim in (*figure.by, *inner.by))
+    of_items = any("." in dim or goes_by_elements(scored, dim) for dim in (*figure.by, *inner.by))
     if not plain or missing == "paired" or not scored.kept or of_items or inner.of_condition:
         return None
     weights = {} if "metric" in inner.by else weights_of(scored)

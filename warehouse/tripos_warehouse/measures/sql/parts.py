@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tripos_compiler.language.figures import ScoredStep, conversations_before, judged_steps
+from tripos_compiler.language.figures import ScoredStep, conversations_before, element_name, judged_steps
 from tripos_compiler.language.library import BETWEEN
 from tripos_compiler.plan import FIXED, Compare, Dataset, Grade, Made, Missing, Plan, RecordType, Type
 from tripos_warehouse.sql import name as named, text as quoted
@@ -240,8 +240,13 @@ def _dimension_name(dim: str) -> str:
 
 def _from_view(plan: Plan, view: str, picked: Sequence[str], scored: ScoredStep, cut: Cut) -> str:
     schema = named(plan.benchmark.name)
-    fields = dict.fromkeys(name for name in (*cut.dims, *(name for name, _ in cut.fixed)) if "." in name)
+    every = dict.fromkeys((*cut.dims, *(name for name, _ in cut.fixed)))
+    elements = [name for name in every if goes_by_elements(scored, name)]
+    fields = dict.fromkeys(name for name in every if "." in name and name not in elements)
     lines = [f"select {', '.join(picked)}", f"from {schema}.{view}"]
+    if elements:
+        beside = ", ".join(f"element_value ->> {quoted(_path(name))} as {named(name)}" for name in elements)
+        lines[-1] = f"from (select *, {beside} from {schema}.{view})"
     groups = [name for name in fields if name.partition(".")[0] in {axis.name for axis in plan.axes}]
     nodes = [name for name in fields if _goes_by_nodes(plan, scored, name)]
     read = [f"fields ->> {quoted(_path(name))} as {named(name)}" for name in fields if name not in (*groups, *nodes)]
@@ -253,6 +258,11 @@ def _from_view(plan: Plan, view: str, picked: Sequence[str], scored: ScoredStep,
     fixed = "".join(f" and {named(name)} = {quoted(value)}" for name, value in cut.fixed)
     lines.append(f"where {condition(plan, scored, cut)}{fixed} and status <> 'not_applicable'")
     return "\n".join(lines)
+
+
+def goes_by_elements(scored: ScoredStep, dim: str) -> bool:
+    """Return true if a dimension is the element that is scored, or a field of it."""
+    return dim.partition(".")[0] in {element_name(step) for step in scored.steps}
 
 
 def _groups_sql(plan: Plan, name: str) -> str:

@@ -55,7 +55,9 @@ def check_replies(
     named: dict[str, dict[str, _Scored | None]] = {}
     for treatment in scenario.treatments:
         for step in treatment.steps:
-            if isinstance(step, Score) and step.truth and step.fingerprint not in named.setdefault(step.name, {}):
+            if not isinstance(step, Score) or not step.truth or step.element is not None:
+                continue
+            if step.fingerprint not in named.setdefault(step.name, {}):
                 named[step.name][step.fingerprint] = _Scored.of(program, treatment, step, cases)
     for name, found in named.items():
         tried = [each for each in found.values() if each is not None]
