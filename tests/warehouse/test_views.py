@@ -16,6 +16,7 @@ from tripos_compiler.statements.declarations.declarations import RESERVED_AXES
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
+from tripos_warehouse.views import views
 from tripos_warehouse.views.benchmark_views import FIXED_COLUMNS
 from tripos_warehouse.views.view_cache import CACHE, NAME
 from tripos_warehouse.views.views import connect
@@ -50,6 +51,29 @@ def test_a_run_without_an_end_is_unfinished(store: Store, run_rows: Build) -> No
     assert ask(connect(store), "select status, asked from runs") == [("unfinished", None)]
     store.append({"run_ends": rows["run_ends"]})
     assert ask(connect(store), "select status, asked from runs") == [("finished", 8)]
+
+
+@pytest.mark.parametrize("sizes", [(1, 1, 900), (1, 900, 1), (1, 900, 900), (900, 1, 1)])
+def test_the_last_of_equals_counts_also_where_a_short_file_is_not_read_first(
+    store: Store, run_rows: Build, sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(views, "MANY_BYTES", 0)
+    monkeypatch.setattr(views, "SHORT", 1)  # a file of few rows is half a foot
+    for number, items in enumerate(sizes):
+        store.append(run_rows("r1", ("m1",), items=items, value=lambda *_, given=number: 1.0 + given))
+    first = views._in_reading_order(store.parts("scores"))[0]
+    assert first == store.parts("scores")[next(place for place, items in enumerate(sizes) if items == 900)]
+    found = ask(connect(store), "select value, count(*) from scores group by all order by all")
+    assert sum(count for _, count in found) == 1800
+    assert dict(found)[3.0] == 2 * sizes[-1]
+    scanned = json.loads(ask(connect(store), "explain (format json) from scores")[0][1])
+    assert _largest_estimate(scanned) > 900
+
+
+def _largest_estimate(plan: list[dict[str, Any]]) -> int:
+    """Return the most rows that a part of a query is taken to have."""
+    own = [int(each["extra_info"].get("Estimated Cardinality", 0)) for each in plan]
+    return max([*own, *(_largest_estimate(each["children"]) for each in plan)], default=0)
 
 
 @pytest.mark.parametrize("order", [("ok", "provider_error"), ("provider_error", "ok")])

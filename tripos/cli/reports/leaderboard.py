@@ -41,9 +41,8 @@ from tripos_warehouse.report import (
     board_of_people,
     board_table,
     is_short,
-    leaderboard,
+    leaderboard_of,
 )
-from tripos_warehouse.views import all_runs, connect
 
 COLUMNS = ("benchmark", "measure", "model", "value", "source")
 MARK = "published"
@@ -128,10 +127,8 @@ def main(options: Namespace) -> int:
     form = chosen_format(options)
     published = read_published(options.published)
     try:
-        with connect(open_store(options)) as connection:
-            runs = all_runs(connection)
-            more = {"benchmarks": options.benchmarks, "anyway": options.anyway}
-            boards = leaderboard(connection, runs, wanted, comparable=are_comparable, **more)
+        more = {"benchmarks": options.benchmarks, "anyway": options.anyway}
+        boards = leaderboard_of(open_store(options), wanted, comparable=are_comparable, **more)
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     if form == "json":

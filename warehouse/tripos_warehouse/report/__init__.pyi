@@ -7,6 +7,7 @@ from .boards import (
     is_short as is_short,
     items_by_model as items_by_model,
     leaderboard as leaderboard,
+    leaderboard_of as leaderboard_of,
 )
 from .comparison import (
     Comparison as Comparison,

@@ -42,8 +42,10 @@ from .subset_items import (
 from .view_cache import (
     CACHE as CACHE,
     connect_kept as connect_kept,
+    state_of as state_of,
 )
 from .views import (
+    MANY_BYTES as MANY_BYTES,
     connect as connect,
     connect_run as connect_run,
     snippet as snippet,

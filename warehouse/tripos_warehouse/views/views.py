@@ -42,6 +42,8 @@ from tripos_warehouse.views.runs import RunRecord, find_run
 
 MANY_BYTES = 2_000_000
 """Of so many bytes of scores, the means are taken from sums: of fewer, the scores themselves are as quick."""
+SHORT = 0.5
+"""A file of less than this share of the mean size is short."""
 MAY_STOP_EARLY = "select 1 from main.runs where json_extract(options, '$.until') is not null limit 1"
 IMPORTED = "select 1 from main.scores where round is not null limit 1"
 
@@ -175,18 +177,29 @@ def _tables(
     """Return the statements that make schema `main`."""
     outdated = store.outdated(found)
     statements = [f"create schema if not exists {sql.name(INTERNAL)}"]
-    sources = {name: _source(paths, name in outdated) for name, paths in found.items() if paths}
+    read = {name: _in_reading_order(paths) for name, paths in found.items() if paths}
+    sources = {name: _source(paths, name in outdated) for name, paths in read.items()}
     doubled = _with_doubles(connection, sources)
     selects = {}
     for table in TABLES.values():
-        lost, selects[table.name] = _select(
-            connection, table, sources.get(table.name), table.name in outdated, table.name in doubled
-        )
+        committed = {path: place for place, path in enumerate(found[table.name])} if table.name in doubled else {}
+        places = [committed[path] for path in read[table.name]] if committed else None
+        lost, selects[table.name] = _select(connection, table, sources.get(table.name), table.name in outdated, places)
         statements += lost
     statements.append(_runs_view(selects.pop(RUNS.name), selects.pop(RUN_ENDS.name)))
     statements += [_listed_view(table, selects.pop(table.name)) for table in (RUN_ITEMS, RUN_STEPS, RUN_SLOTS)]
     statements += [f"create or replace view main.{table} as {select}" for table, select in selects.items()]
     return (*statements, *main_macros())
+
+
+def _in_reading_order(paths: Sequence[Path]) -> Sequence[Path]:
+    """Return the files with one of middling size first, if they are large: DuckDB takes each for as long as the first,
+    and would hold a table that begins with a short one as the small side of a join."""
+    sizes = [path.stat().st_size for path in paths]
+    if sum(sizes) < MANY_BYTES or sizes[0] * len(sizes) >= SHORT * sum(sizes):
+        return paths
+    first = next(place for place, size in enumerate(sizes) if size * len(sizes) >= sum(sizes))
+    return [paths[first], *paths[:first], *paths[first + 1 :]]
 
 
 def _source(paths: Sequence[Path], outdated: bool) -> str:
@@ -195,10 +208,15 @@ def _source(paths: Sequence[Path], outdated: bool) -> str:
 
 
 def _select(
-    connection: duckdb.DuckDBPyConnection, table: TableSchema, source: str | None, outdated: bool, doubled: bool
+    connection: duckdb.DuckDBPyConnection,
+    table: TableSchema,
+    source: str | None,
+    outdated: bool,
+    places: Sequence[int] | None,
 ) -> tuple[list[str], str]:
     """Return the query for the rows of a table, one a key, and what it needs to have been made before. `outdated`: some
-    of its files lack newer columns. `doubled`: rows of it may have one key."""
+    of its files lack newer columns. `places`: where each file stands in the order of commits, if rows may have one
+    key."""
     if source is None:
         columns = (f"cast(NULL as {sql.type_of(field.type)}) as {sql.name(field.name)}" for field in table.schema)
         return [], f"select {', '.join(columns)} where false"
@@ -206,7 +224,7 @@ def _select(
     if outdated:
         have = {row[0] for row in connection.execute(f"describe select * from {source}").fetchall()}
         columns = (_old_column(table, field.name, sql.type_of(field.type), have) for field in table.schema)
-    made, condition = _without_lost(connection, table, source) if doubled else ([], "")
+    made, condition = ([], "") if places is None else _without_lost(connection, table, source, places)
     return made, f"select {', '.join(columns)} from {source} as part {condition}"
 
 
@@ -234,7 +252,9 @@ def _with_doubles(connection: duckdb.DuckDBPyConnection, sources: Mapping[str, s
     return {name for (name,) in connection.execute(" union all ".join(parts)).fetchall()} if sources else set()
 
 
-def _without_lost(connection: duckdb.DuckDBPyConnection, table: TableSchema, source: str) -> tuple[list[str], str]:
+def _without_lost(
+    connection: duckdb.DuckDBPyConnection, table: TableSchema, source: str, places: Sequence[int]
+) -> tuple[list[str], str]:
     """Return a condition without the rows that another row of their key replaces, and the statement that lists those;
     empty where there are none.
 
@@ -245,11 +265,12 @@ def _without_lost(connection: duckdb.DuckDBPyConnection, table: TableSchema, sou
     # By hash: of a million keys that takes a tenth of the memory. Two keys of one hash are told apart by `partition`.
     doubles = f"select hash({key}) as hashed from {source} group by hashed having count(*) > 1"
     failed_last = f"status = {sql.text(FAILED)}, " if "status" in table.schema.names else ""
+    committed = "file_index" if [*places] == sorted(places) else f"({[*places]})[file_index::bigint + 1]"
     found = connection.execute(
         f"""select file_index, file_row_number from (
           select file_index, file_row_number,
             row_number() over (partition by {key}
-              order by {failed_last}file_index desc, file_row_number desc) as place
+              order by {failed_last}{committed} desc, file_row_number desc) as place
           from {source} where hash({key}) in ({doubles}))
         where place > 1 order by all"""
     ).fetchall()

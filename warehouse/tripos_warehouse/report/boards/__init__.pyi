@@ -2,6 +2,9 @@ from .facts import (
     headlines as headlines,
     items_by_model as items_by_model,
 )
+from .kept_boards import (
+    leaderboard_of as leaderboard_of,
+)
 from .ranking import (
     LEAST_ITEMS as LEAST_ITEMS,
     LEVEL as LEVEL,
