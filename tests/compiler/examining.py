@@ -16,6 +16,7 @@ from tripos_compiler.diagnostics.formats import to_data, to_sarif
 from tripos_compiler.diagnostics.text import render_text
 from tripos_compiler.diagnostics.wrapping import printable
 from tripos_compiler.editing.formatter import Unparsable, format_text, same
+from tripos_compiler.language.library import MediumKind
 from tripos_compiler.plan import Plan
 from tripos_compiler.source.inputs import DataError, FoundFile
 from tripos_compiler.source.text import Source, Span
@@ -44,6 +45,10 @@ class KeptData:
     def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
         """Return the raw records of a file."""
         return iter(self._kept(("rows", file.location), lambda: list(self.folders.rows(file))))
+
+    def medium(self, file: FoundFile, kind: MediumKind, value: Any) -> str:
+        """Return the mark of what a cell holds or names."""
+        return self.folders.medium(file, kind, value)
 
     def document(self, file: FoundFile) -> Any:
         """Return what a file that is one JSON or YAML value says."""

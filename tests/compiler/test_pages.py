@@ -13,7 +13,7 @@ from tripos_compiler.diagnostics.codes import CODES, find_page
 
 FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Their pages have no example to compile: they come of a run, or of a workbook.
-OF_A_RUN = ("W0310", "W0824", "W0875", "W1205", "W1208", "W1209")
+OF_A_RUN = ("W0310", "W0824", "W0875", "W1205", "W1208", "W1209", "W1210")
 COMPILED = [code for code in CODES if code[0] in "EW" and code not in OF_A_RUN]
 RAISED = re.compile(r'"([ERSW]\d{4})"')
 PACKAGES = ("compiler", "runtime", "warehouse", "tripos")

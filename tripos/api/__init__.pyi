@@ -43,6 +43,7 @@ from .preparation import (
     lock_now as lock_now,
     prepare as prepare,
     settings_warning as settings_warning,
+    sight_warning as sight_warning,
 )
 from .releases import (
     Released as Released,

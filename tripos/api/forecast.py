@@ -242,7 +242,7 @@ class _PartReader:
               select {model} as model, tokens_in,
                 length(array_to_string(json_extract_string(messages, '$[*].content'), '')) as characters
               from read_parquet($files)
-              where benchmark = $benchmark and tokens_in > 0 {once}
+              where benchmark = $benchmark and tokens_in > 0 and not contains(messages, 'bytes sha256:') {once}
                 and hash({key}) % {max(1, rows // CHARACTERS_OF)} = 0)
             group by model"""
             more = {name: self.files[name] for name in ("drafts", "turns") if f"${name}" in once}

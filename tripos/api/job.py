@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tripos.releases import WORKING_TREE, RunOrigin
-from tripos.runs import RecordedBatches, run_row, step_rows
+from tripos.runs import RecordedBatches, run_row, step_rows, stored_media
 from tripos.ui import SOME_FAILED, Failure
 from tripos_compiler.plan import Grade, Plan
 from tripos_compiler.source import DataError
@@ -182,6 +182,7 @@ class Job:
                 from tripos_runtime.scheduling.batches import beside_batches
 
                 self.callers = beside_batches(self.callers, RecordedBatches(self.store, self.run_id))
+            self.source.reader.media.store = stored_media(self.store)
             engine = self._engine = Engine(
                 plan=self.plan,
                 binding=self.binding,

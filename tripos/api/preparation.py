@@ -31,7 +31,7 @@ from tripos_runtime.datasets import NotApproved, Shard
 from tripos_runtime.drivers import PreparedRun, RunInputs, prepare_run
 from tripos_runtime.models import Model, open_embedding, open_model
 from tripos_runtime.models.catalog import PROVIDERS
-from tripos_runtime.models.unopened import Refuses, nothing, refusing
+from tripos_runtime.models.unopened import Refuses, nothing, refusing, takes_medium
 from tripos_runtime.roles import BindingError, NoEmbedding, RoleBinding
 from tripos_runtime.scheduling import Budget, BudgetError, Limits
 from tripos_warehouse.errors import StoreError
@@ -133,6 +133,16 @@ def settings_warning(prepared: PreparedRun) -> RunWarning | None:
         "a model does not take a setting, and is asked without it",
         [each.shown for each in prepared.settings_not_taken()],
         "take the setting out of the step, or give the role another model: --role NAME=PROVIDER/MODEL",
+    )
+
+
+def sight_warning(prepared: PreparedRun) -> RunWarning | None:
+    """Warn of models that are shown images or files, of which nobody knows whether they take them."""
+    return _warning(
+        "W1210",
+        "nobody knows whether a model takes what it is shown",
+        [each.shown for each in prepared.models_of_unknown_sight()],
+        'declare it: `media = ["image"]` of the endpoint in tripos.toml',
     )
 
 
@@ -242,6 +252,7 @@ def _wiring(
     return RunInputs(
         open_model=opened,
         refused=lambda name, settings: refuses(name)(settings),
+        takes=lambda name, kind: True if name in recorded else takes_medium(name, kind, endpoints),
         limits=limits,
         plugin_folder=spec.main.parent,
         release_folders=spec.compilation.release_folders,

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from tripos.api.compilation import CompiledSpec
 from tripos.api.job import Around, Job, Pool, RunEnding
-from tripos.api.preparation import RunWarning, damage_note, damage_warning, family_warning, settings_warning
+from tripos.api.preparation import (
+    RunWarning,
+    damage_note,
+    damage_warning,
+    family_warning,
+    settings_warning,
+    sight_warning,
+)
 from tripos.releases import origin_of
 from tripos.runs import RunSettler, open_others
 from tripos.settings import Config, without_keys
@@ -210,6 +217,7 @@ def open_run(
         if pool is not None:
             pool.check(limits)
         warn(settings_warning(prepared))
+        warn(sight_warning(prepared))
         prepared.check_prices()
         opened = Store.open(config.store, create=True)
         for damage in opened.damages.values():

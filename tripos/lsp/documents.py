@@ -21,6 +21,7 @@ from urllib.parse import unquote, urlsplit
 from lsprotocol.types import Position, Range, TextDocumentContentChangeEvent, TextDocumentContentChangePartial
 from pygls.uris import from_fs_path, to_fs_path
 
+from tripos_compiler.language.library import MediumKind
 from tripos_compiler.source import DataError, FoundFile
 from tripos_runtime.datasets import DataFolders
 
@@ -166,6 +167,12 @@ class KeptData:
         if isinstance(kept, DataError):
             raise kept.with_traceback(None)
         yield from kept
+
+    def medium(self, file: FoundFile, kind: MediumKind, value: Any) -> str:
+        """Return the mark of what a cell holds or names. Raises `UnfitMedium`."""
+        if isinstance(value, str):
+            self._note(Path(file.location).parent / value)
+        return self.folders.medium(file, kind, value)
 
     def document(self, file: FoundFile) -> Any:
         """Return what a JSON or YAML file says. Raises `DataError`."""

@@ -3,6 +3,9 @@ from .batch_records import (
     BatchUnderWay as BatchUnderWay,
     RecordedBatches as RecordedBatches,
 )
+from .media import (
+    stored_media as stored_media,
+)
 from .recordings import (
     PREFIX as PREFIX,
     Recording as Recording,

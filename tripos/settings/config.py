@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
@@ -29,7 +29,7 @@ Cost = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 class EndpointConfig(BaseModel):
     """Where a model, or every model of a provider, is reached, and how hard. `api_key_env` names an environment
     variable; `name` says who answers there, and stays when that moves. `replicas` are further addresses of the same,
-    and `warm_up_s` is how long a run waits until it is there."""
+    and `warm_up_s` is how long a run waits until it is there. `media` says what it takes beside texts."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     base_url: str
@@ -40,6 +40,7 @@ class EndpointConfig(BaseModel):
     requests_per_minute: Rate | None = None
     tokens_per_minute: Rate | None = None
     max_connections: int | None = Field(default=None, ge=1, le=4096)
+    media: tuple[Literal["image", "audio", "file"], ...] | None = None
 
     @field_validator("base_url")
     @classmethod

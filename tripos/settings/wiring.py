@@ -22,7 +22,7 @@ LOCAL_PREFIXES = ("mock/", "local/", "reward/", "baseline/")
 def endpoints_of(config: Config) -> dict[str, Endpoint]:
     """Return where models are reached, by name of a model or a provider."""
     return {
-        name: Endpoint(each.base_url, each.api_key_env, each.name, each.replicas, each.warm_up_s)
+        name: Endpoint(each.base_url, each.api_key_env, each.name, each.replicas, each.warm_up_s, each.media)
         for name, each in config.endpoints.items()
     }
 

@@ -14,6 +14,7 @@ from tripos_compiler.constructs.settings import PROVIDER_FIELDS
 from tripos_compiler.constructs.signature import Mismatch, Slot, Statement
 from tripos_compiler.constructs.table import constructs_in, places_of
 from tripos_compiler.diagnostics import Diagnostics, Label, nearest
+from tripos_compiler.language.library import MEDIA
 from tripos_compiler.source import (
     BinaryExpr,
     Block,
@@ -89,7 +90,7 @@ def _joined_names(syntax: Syntax) -> list[str]:
             return []
 
 
-TYPES = frozenset({"text", "integer", "number", "bool", "dialogue", "path", "choice"})
+TYPES = frozenset({"text", "integer", "number", "bool", "dialogue", "path", "choice", *MEDIA})
 PLACES = {
     "file": "at the top of a file",
     "axis group": "in a `group` of an axis",

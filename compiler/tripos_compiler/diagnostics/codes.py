@@ -105,6 +105,8 @@ CODES: dict[str, str] = {
     "R0123": "held by a batch",
     "R0124": "batch unknown",
     "R0125": "no token probabilities",
+    "R0126": "model that sees no image",
+    "R0127": "image not to be had",
     "R0201": "role not filled",
     "R0202": "unknown option value",
     "R0203": "bad configuration",
@@ -275,6 +277,7 @@ CODES: dict[str, str] = {
     "W1205": "judge of its own family",
     "W1208": "unknown variable",
     "W1209": "setting not taken",
+    "W1210": "sight unknown",
 }
 """Code to headline. A test requires a page for each, with a bad example and its mend."""
 

@@ -54,6 +54,7 @@ from .rendering import (
     Placeholders as Placeholders,
     count_left_out as count_left_out,
     ends_conversation as ends_conversation,
+    media_printed as media_printed,
     opening_text as opening_text,
     print_rubric as print_rubric,
     render as render,

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from tripos_compiler.language.evaluation import Unavailable, decided_by, evaluate
-from tripos_compiler.language.library import Turn, json, nfkc
+from tripos_compiler.language.library import MEDIA, MediumKind, Turn, json, nfkc, unmarked
 from tripos_compiler.plan import Axis, Expr, Hole, Metric, Passage, Template, Type
 
 PLACEHOLDER = "\ufffc"
@@ -62,6 +62,13 @@ def render(
     return _printed(plain, names, language, axes, metrics, placeholders)
 
 
+def media_printed(template: Template) -> set[MediumKind]:
+    """Return the kinds of images and files that the holes of a template print."""
+    parts = [part for each in template.parts for part in (each.parts if isinstance(each, Passage) else (each,))]
+    types = [part.type.of if part.type.kind == "list" else part.type for part in parts if isinstance(part, Hole)]
+    return {each.kind for each in types if each.kind in ("image", "audio", "file")}
+
+
 def _holds(when: Expr | None, names: Mapping[str, Any], placeholders: Placeholders | None) -> bool | None:
     """Return true if a passage is printed; `None` where its condition is pending."""
     if when is None:
@@ -100,7 +107,7 @@ def _printed(
     printed: list[str] = []
     for part in parts:
         if isinstance(part, str):
-            printed.append(part)
+            printed.append(unmarked(part))
         elif part.type.kind == "metrics":
             printed.append(print_rubric(metrics, language))
         else:
@@ -116,10 +123,19 @@ def _printed(
 
 
 def _show(type_: Type, value: Any, language: str, axes: Mapping[str, Axis]) -> str:
+    """Return what is printed of a value; a mark of an image or a file only where the type says that it is one."""
+    if value is not None and type_.kind in MEDIA:
+        return str(value)
+    if value is not None and type_.kind == "list" and type_.of.kind in MEDIA:
+        return "\n".join(value)
+    return unmarked(_shown(type_, value, language, axes))
+
+
+def _shown(type_: Type, value: Any, language: str, axes: Mapping[str, Axis]) -> str:
     if value is None:
         return ""
     if type_.kind == "optional":
-        return _show(type_.of, value, language, axes)
+        return _shown(type_.of, value, language, axes)
     if type_.kind == "choice" and type_.axis is not None and type_.axis in axes:
         return label(axes[type_.axis], str(value), language)
     if isinstance(value, str):
@@ -131,7 +147,7 @@ def _show(type_: Type, value: Any, language: str, axes: Mapping[str, Axis]) -> s
     if isinstance(value, list | Set) and all(isinstance(item, str) for item in value):
         items = sorted(value) if isinstance(value, Set) else value
         of = type_.of if type_.kind in ("list", "set") else None
-        return ", ".join(item if of is None else _show(of, item, language, axes) for item in items)
+        return ", ".join(item if of is None else _shown(of, item, language, axes) for item in items)
     return json(value)
 
 
@@ -186,7 +202,7 @@ def seen_by(role: str, turns: Sequence[Turn], begun: str | None, left_out: int =
     shown = [*turns[:FIRST], *turns[FIRST + left_out :]] if left_out else turns
     seen = [] if begun is None else [("user", begun)]
     for turn in shown:
-        seen.append(("assistant" if turn["speaker"] == role else "user", turn["text"].strip() or SILENT))
+        seen.append(("assistant" if turn["speaker"] == role else "user", unmarked(turn["text"].strip()) or SILENT))
     return seen
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from tripos_compiler.language.library import BETWEEN, type_notation
+from tripos_compiler.language.library import BETWEEN, FindMedium, UnfitMedium, type_notation
 from tripos_compiler.plan import Axis, DataField, Dataset, Type, digest
 
 SPEAKERS = ("speaker", "role", "from", "user", "name")
@@ -100,6 +100,8 @@ class Misfit:
     column: str | None
     value: Any
     expected: str
+    unfit: UnfitMedium | None = None
+    """Why a cell is no image, recording or file, where one is expected."""
 
 
 class EmptyCell(str):
@@ -121,13 +123,18 @@ class DoesNotFit(Exception):
     """A value cannot be read as a type."""
 
 
-def read_row(dataset: Dataset, raw: Mapping[str, Any], axes: Mapping[str, Axis]) -> dict[str, Any] | Misfit:
-    """Return the typed row of a raw record, or the first value that does not fit."""
+def read_row(
+    dataset: Dataset, raw: Mapping[str, Any], axes: Mapping[str, Axis], medium: FindMedium | None = None
+) -> dict[str, Any] | Misfit:
+    """Return the typed row of a raw record, or the first value that does not fit. `medium` finds images and other
+    files; without it none fits."""
     row: dict[str, Any] = {}
     for field in dataset.fields:
         column, value = find_value(field, raw)
         try:
-            row[field.name] = read_value(field.type, None if value is ABSENT else value, axes)
+            row[field.name] = read_value(field.type, None if value is ABSENT else value, axes, medium)
+        except UnfitMedium as reason:
+            return Misfit(field.name, column, value, type_notation(field.type), reason)
         except DoesNotFit:
             shown_value = None if value is ABSENT else value
             return Misfit(field.name, column, shown_value, type_notation(field.type))
@@ -142,8 +149,8 @@ def find_value(field: DataField, raw: Mapping[str, Any]) -> tuple[str | None, An
     return None, ABSENT
 
 
-def read_value(type_: Type, value: Any, axes: Mapping[str, Axis]) -> Any:
-    """Return a raw value as a type. Raises `DoesNotFit`.
+def read_value(type_: Type, value: Any, axes: Mapping[str, Axis], medium: FindMedium | None = None) -> Any:
+    """Return a raw value as a type. Raises `DoesNotFit`, and what `medium` does, which finds images and other files.
 
     Numbers are also read from text, as CSV has them, values of an axis also by label, lists, sets and records also from
     JSON text, a path also from the list of its names, a list of records also from an object of objects, whose names are
@@ -162,7 +169,7 @@ def read_value(type_: Type, value: Any, axes: Mapping[str, Axis]) -> Any:
     """
     if type_.kind == "optional":
         is_missing = value is None or isinstance(value, EmptyCell) or (value == "" and type_.of.kind != "text")
-        return None if is_missing else read_value(type_.of, value, axes)
+        return None if is_missing else read_value(type_.of, value, axes, medium)
     match type_.kind:
         case "text":
             return str(value) if isinstance(value, str) else _lines(value)  # a cell is a text of its own class
@@ -180,17 +187,19 @@ def read_value(type_: Type, value: Any, axes: Mapping[str, Axis]) -> Any:
                 listed = _entries(listed)
             if not isinstance(listed, list):
                 raise DoesNotFit
-            items = [read_value(type_.of, item, axes) for item in listed]
+            items = [read_value(type_.of, item, axes, medium) for item in listed]
             return frozenset(items) if type_.kind == "set" else items
         case "record":
             record = _parsed(value, "{")
             if not isinstance(record, Mapping):
                 raise DoesNotFit
-            return {name: read_value(of, record.get(name), axes) for name, of in type_.fields.items()}
+            return {name: read_value(of, record.get(name), axes, medium) for name, of in type_.fields.items()}
         case "dialogue":
             turns = read_turns(value)
             if turns is not None:
                 return turns
+        case "image" | "audio" | "file" if medium is not None and value not in (None, ""):
+            return medium(type_.kind, value)
     raise DoesNotFit
 
 

@@ -29,6 +29,9 @@ class DataFile(Part):
     captures: dict[str, str] = {}
     repeats: tuple[int, ...] = ()
     """The numbers, from 1, of rows that say what an earlier row of the data set says; they are not run."""
+    media: str | None = None
+    """The digest of the images and other files that its rows name or hold, in order, repeated rows left out; None of a
+    file without any."""
 
 
 class Dataset(Part):

@@ -63,6 +63,24 @@ class DialogueType(Part):
     kind: Literal["dialogue"] = "dialogue"
 
 
+class ImageType(Part):
+    """An image, which a value names by its content: `language.Medium`."""
+
+    kind: Literal["image"] = "image"
+
+
+class AudioType(Part):
+    """A recording, named as an image is."""
+
+    kind: Literal["audio"] = "audio"
+
+
+class FileType(Part):
+    """A file, such as a PDF, named as an image is."""
+
+    kind: Literal["file"] = "file"
+
+
 class OptionalType(Part):
     kind: Literal["optional"] = "optional"
     of: Type
@@ -97,6 +115,9 @@ Type = Annotated[
     | SetType
     | RecordType
     | DialogueType
+    | ImageType
+    | AudioType
+    | FileType
     | OptionalType
     | PathType
     | TreeType

@@ -198,6 +198,11 @@ class DataReader(Protocol):
         """Return the raw records of a file. Raises `DataError`."""
         ...
 
+    def medium(self, file: FoundFile, kind: Any, value: Any) -> str:
+        """Return the mark of the image, recording or file that a cell of a data file names or holds. Raises
+        `UnfitMedium` of `language`."""
+        ...
+
     def document(self, file: FoundFile) -> Any:
         """Return what a file that is one JSON or YAML value says. A mapping in which a name stands twice comes as a
         list of mappings of one name each. Raises `DataError`."""
@@ -219,6 +224,10 @@ class NoData:
     def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
         """Always raises `DataError`."""
         raise DataError(f"cannot read `{file.path}`", "give a data folder with --data")
+
+    def medium(self, file: FoundFile, kind: Any, value: Any) -> str:
+        """Always raises `DataError`."""
+        raise DataError(f"cannot read `{value}`", "give a data folder with --data")
 
     def document(self, file: FoundFile) -> Any:
         """Always raises `DataError`."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tripos_compiler.constructs import SETTINGS, Setting, Statement
+from tripos_compiler.language.library import holds_media
 from tripos_compiler.plan import RESERVED, Extra, RecordType, Settings, Type
 from tripos_compiler.resolve import Program, Scope, forget_diagnostics, has_lost_part
 from tripos_compiler.source import Name, Number, Text
@@ -136,10 +137,17 @@ def lower_returns(program: Program, statement: Statement) -> Type | bool | None:
     if returns is None:
         return None
     written = returns.find("type")
-    if written is not None and returns.block is None:
-        return read_type(program, written) or False
-    if written is None and returns.block is not None:
-        return record_type(program, returns.body, returns.block.span) or False
+    if (written is None) != (returns.block is None):
+        if written is not None:
+            read = read_type(program, written)
+        else:
+            assert returns.block is not None
+            read = record_type(program, returns.body, returns.block.span)
+        if read is None or not holds_media(read):
+            return read or False
+        help_ = "let it return what it says of one, as a text or a choice"
+        program.diagnostics.error("E0302", "a model replies with no image, recording or file", returns.head, help=help_)
+        return False
     help_ = "write `returns TYPE` or `returns { field type }`"
     program.diagnostics.error("E0106", "`returns` takes a type or a block", returns.head, help=help_)
     return False

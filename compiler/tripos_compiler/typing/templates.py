@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from tripos_compiler.constructs import Labels, Statement
 from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.language import names_in
+from tripos_compiler.language.library import MEDIA, element_type, holds_media, type_notation
 from tripos_compiler.plan import Hole, MetricsType, Passage, Ref, Template, Texts
 from tripos_compiler.resolve import Program, Scope, Typed
 from tripos_compiler.source import BinaryExpr, CallExpr, Group, IndexExpr, Member, Name, Span, Syntax, Text, UnaryExpr
@@ -199,6 +200,12 @@ def _printable(program: Program, scope: Scope, typed: Typed, span: Span) -> bool
     if typed.type.kind == "tree":
         help_ = f"print its leaves: `{{{{ bullets(leaves({typed.type.tree})) }}}}`"
         program.diagnostics.error("E0301", "a whole tree cannot be printed", span, help=help_)
+        return False
+    of = element_type(typed.type) or typed.type
+    if holds_media(of) and of.kind not in MEDIA and typed.type.kind != "optional":
+        help_ = "print the image by itself: `{{ item.picture }}`"
+        message = f"an image inside `{type_notation(typed.type)}` cannot be printed"
+        program.diagnostics.error("E0301", message, span, help=help_)
         return False
     if typed.type.kind == "optional":
         help_ = 'give a text to print: `{{ default(…, "none") }}`'

@@ -6,10 +6,13 @@ from tripos_compiler.constructs import Statement, read_statements
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import (
+    AudioType,
     Axis,
     BoolType,
     ChoiceType,
     DialogueType,
+    FileType,
+    ImageType,
     IntegerType,
     ListType,
     NumberType,
@@ -42,6 +45,9 @@ SIMPLE: dict[str, Type] = {
     "number": NumberType(),
     "bool": BoolType(),
     "dialogue": DialogueType(),
+    "image": ImageType(),
+    "audio": AudioType(),
+    "file": FileType(),
     "path": PathType(),
 }
 GENERIC = ("list", "set")

@@ -21,7 +21,7 @@ from tripos_compiler.language import (
     render,
     seen_by,
 )
-from tripos_compiler.language.library import Turn
+from tripos_compiler.language.library import Turn, unmarked
 from tripos_compiler.plan import Ask, Axis, Converse, Expr, Hole, Judging, Metric, Plain, Ref, Shots, Texts, TextType
 from tripos_runtime.asking.question import PreparedQuestion
 from tripos_runtime.asking.shots import shot_messages
@@ -77,10 +77,10 @@ def chat_messages(turns: Sequence[Mapping[str, str]], role: str) -> list[Message
     said = []
     for turn in turns:
         if turn["speaker"] == own:
-            said.append(Message("assistant", turn["text"]))
+            said.append(Message("assistant", unmarked(turn["text"])))
         else:
             text = f"{turn['speaker']}: {turn['text']}" if len(others) > 1 else turn["text"]
-            said.append(Message("user", text))
+            said.append(Message("user", unmarked(text)))
     return joined(said)
 
 
@@ -94,7 +94,9 @@ def judged_messages(turns: Sequence[Mapping[str, str]]) -> list[DialogueTurn]:
     """
     last = turns[-1]["speaker"] if turns else None
     roles = ["assistant" if each["speaker"] == last else "user" for each in turns]
-    return [DialogueTurn(role, each["text"], each["speaker"]) for role, each in zip(roles, turns, strict=True)]
+    return [
+        DialogueTurn(role, unmarked(each["text"]), each["speaker"]) for role, each in zip(roles, turns, strict=True)
+    ]
 
 
 def own_speaker(turns: Sequence[Mapping[str, str]], role: str) -> str | None:
@@ -184,7 +186,7 @@ def _options(
 ) -> Sequence[Message]:
     """Return the texts that are chosen from. Raises `Unavailable` where there is none, or one is empty."""
     try:
-        found = [str(each) for each in evaluate(options, names)]
+        found = [unmarked(str(each)) for each in evaluate(options, names)]
     except Unavailable as reason:
         if placeholders is None:
             raise

@@ -30,7 +30,7 @@ from tripos_runtime.asking.question import (
     messages_text,
     reread,
 )
-from tripos_runtime.models import OPTION, PLAIN, Message, Model, ModelError, Reply, Request
+from tripos_runtime.models import OPTION, PLAIN, Contents, Message, Model, ModelError, Reply, Request
 from tripos_runtime.models.over_http import reply_share
 from tripos_runtime.reading import LONG_REPLY
 from tripos_runtime.scheduling import Called, Caller
@@ -70,6 +70,8 @@ class SentRequest:
     shorter: Callable[[int], tuple[int, Sent] | None] | None = None
     name: str = ""
     """The name of the result, or of the first of several."""
+    contents: Contents | None = None
+    """Gives the content of what the messages show."""
 
     def request(self, sent: Sent, samples: int = 1, number: int = 0) -> Request:
         """Return the request that sends these messages, for so many samples from `number` on."""
@@ -85,6 +87,7 @@ class SentRequest:
             samples=samples,
             number=number,
             name=self.name,
+            contents=self.contents,
         )
 
 

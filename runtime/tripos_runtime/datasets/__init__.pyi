@@ -16,11 +16,11 @@ from .data_folders import (
     access_of as access_of,
     files_of as files_of,
 )
-from .decompression import (
+from .files import (
+    MEDIA_FOLDER as MEDIA_FOLDER,
     PACKED as PACKED,
+    MediaStore as MediaStore,
     check_nesting as check_nesting,
-)
-from .formats import (
     placed_in as placed_in,
     rows_in as rows_in,
 )

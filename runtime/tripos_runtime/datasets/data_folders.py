@@ -21,9 +21,17 @@ from typing import Any
 from urllib.parse import quote
 
 from tripos_compiler.diagnostics import nearest
+from tripos_compiler.language.library import MediumKind, UnfitMedium
 from tripos_compiler.source import DataError, FoundFile, Origin
-from tripos_runtime.datasets.decompression import check_size
-from tripos_runtime.datasets.formats import document_in, placed_in, rows_in, unpacked_digest
+from tripos_runtime.datasets.files import (
+    KnownMedia,
+    cell_of,
+    check_size,
+    document_in,
+    placed_in,
+    rows_in,
+    unpacked_digest,
+)
 from tripos_runtime.datasets.trust import TRUSTED, ReadLimits, Trust
 
 PROJECT = ("tripos.toml", ".git")
@@ -130,6 +138,8 @@ class DataFolders:
     """The access to files; without it all may be read, as of a release, whose files are held against its manifest."""
     bring: Bring | None = field(default=None, compare=False)
     """What fetches or makes a source that is not there; without it nothing does."""
+    media: KnownMedia = field(default_factory=KnownMedia, compare=False)
+    """The images and other files that cells hold or name."""
 
     @property
     def trust(self) -> Trust:
@@ -210,6 +220,27 @@ class DataFolders:
     def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
         """Return the raw records of a file. Raises `DataError` with the line where one cannot be read."""
         return rows_in(Path(file.location), file.path, self.trust.limits)
+
+    def medium(self, file: FoundFile, kind: MediumKind, value: Any) -> str:
+        """Return the mark of what a cell of a file holds, or of the file that it names, which is looked for beside the
+        data file, then where that was looked for. Raises `UnfitMedium`."""
+        cell = cell_of(value)
+        if isinstance(cell, bytes):
+            return self.media.cell(kind, cell)
+        data = Path(file.location)
+        root = Path(str(data).removesuffix(file.path)) if str(data).endswith(file.path) else data.parent
+        fetched = cell.startswith((HUB, *WEB))
+        inside = Path(self._kept(cell, root) if fetched else cell)
+        _check_length(inside)
+        places = list(dict.fromkeys(folder / inside for folder in (data.parent, root, *self.folders)))
+        there = [each for each in places if each.is_file()]
+        known = next((each for each in there if self.access is None or self.access.allows(each)), None)
+        if known is not None:
+            return self.media.file(kind, known, cell, self.trust.limits.medium_bytes)
+        if there:
+            raise UnfitMedium(f"`{cell}` lies outside of the benchmark", f"put it beside the data file; {LEAVE}")
+        help_ = f"save it as `{inside.as_posix()}` beside the data file" if fetched else "check the path"
+        raise UnfitMedium(f"there is no file `{inside.as_posix()}`, which is looked for beside `{file.path}`", help_)
 
     def document(self, file: FoundFile) -> Any:
         """Return what a JSON or YAML file says. Raises `DataError`."""

@@ -27,8 +27,9 @@ from tripos_compiler.language import (
     read_row,
     read_tree,
 )
-from tripos_compiler.plan import Axis, Binary, Dataset, Expr, Plan, Shots, Tree
-from tripos_compiler.source import DataError
+from tripos_compiler.language.library import MediumKind
+from tripos_compiler.plan import Axis, Binary, Dataset, Expr, Plan, Shots, Tree, digest
+from tripos_compiler.source import DataError, FoundFile
 from tripos_runtime.datasets.data_folders import DataFolders, files_of
 from tripos_runtime.datasets.row_store import MadeData, Origins
 
@@ -51,6 +52,27 @@ class SourceRow:
     def item_id(self) -> str:
         """The name of what the row says."""
         return item_id(self.values)
+
+
+@dataclass
+class _Marks:
+    """The images and other files of the rows of a data file, held against those that the plan was compiled from."""
+
+    reader: DataFolders
+    file: FoundFile
+    found: list[str] = field(default_factory=list)
+
+    def medium(self, kind: MediumKind, value: Any) -> str:
+        """Return the mark of what a cell names or holds."""
+        self.found.append(self.reader.medium(self.file, kind, value))
+        return self.found[-1]
+
+    def check(self, dataset: Dataset) -> None:
+        """Raise `DataError` where a file that the rows name is another now."""
+        wanted = {(each.path, each.sha256): each.media for each in dataset.files}[self.file.path, self.file.sha256]
+        if (digest(self.found) if self.found else None) != wanted:
+            message = f"a file that a row of `{self.file.path}` names changed while the run was starting"
+            raise DataError(message, "run again")
 
 
 @dataclass(frozen=True)
@@ -93,13 +115,15 @@ class Sources:
         wanted = {file.path: file.sha256 for file in dataset.files}
         repeats = {(file.path, number) for file in dataset.files for number in file.repeats}
         for file in files_of(self.reader, dataset.source, self.spec_files, wanted):
+            marks = _Marks(self.reader, file)
             for number, record in enumerate(self.reader.rows(file), 1):
                 if (file.path, number) in repeats:
                     continue
-                row = read_row(dataset, {**file.captures, **record}, self.axes)
+                row = read_row(dataset, {**file.captures, **record}, self.axes, marks.medium)
                 if isinstance(row, Misfit):
                     raise AssertionError(f"row of {file.path} did not fit after compilation: {row}")
                 yield SourceRow(row, (file.sha256, number))
+            marks.check(dataset)
 
     @cached_property
     def rows(self) -> Mapping[str, tuple[SourceRow, ...]]:

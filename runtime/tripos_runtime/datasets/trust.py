@@ -22,13 +22,22 @@ class ReadLimits:
     """Of a data file, decompressed."""
     whole_bytes: int = GIB
     """Of what is read as one piece: a document in JSON or YAML, a line of JSON Lines, a sheet."""
+    medium_bytes: int = 64 * MIB
+    """Of an image, a recording or a file that a data set names."""
     rows: int = 100_000_000
     """Of a data file."""
     seconds: float | None = None
     """For a command that asks no model; None: no limit."""
 
 
-LOWERED = ReadLimits(text_bytes=MIB, data_bytes=256 * MIB, whole_bytes=32 * MIB, rows=1_000_000, seconds=120.0)
+LOWERED = ReadLimits(
+    text_bytes=MIB,
+    data_bytes=256 * MIB,
+    whole_bytes=32 * MIB,
+    medium_bytes=8 * MIB,
+    rows=1_000_000,
+    seconds=120.0,
+)
 """The limits for a benchmark that is not trusted."""
 
 

@@ -264,7 +264,8 @@ class Live(Keeping):
     def _asked(self, need: ReplyNeed, sent: tuple[Message, ...], at: At) -> SentRequest:
         model, prompt = self.callers[need.call.model].model, need.prompt
         language, name = at.unit.case.language, need.call.name
-        return SentRequest(model, need.question, sent, language, prompt.left_out, prompt.shorter, name)
+        contents = self.sources.reader.media.content
+        return SentRequest(model, need.question, sent, language, prompt.left_out, prompt.shorter, name, contents)
 
     def _row(self, need: ReplyNeed, name: str, number: int, at: At) -> dict[str, Any]:
         """Return the columns of a result beside those of its answer."""

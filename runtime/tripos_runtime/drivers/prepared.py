@@ -15,10 +15,14 @@ from tripos_runtime.models import Model
 from tripos_runtime.roles import (
     Kinship,
     RoleBinding,
+    TakesMedium,
+    UnknownSight,
     Untaken,
     check_embedding,
+    check_sight,
     embedding_roles,
     kin,
+    unknown_sight,
     untaken,
     with_majority,
 )
@@ -45,6 +49,8 @@ class RunInputs:
     """Open the model of a name; the second argument says that it embeds texts."""
     refused: Callable[[str, Settings], tuple[str, ...]]
     """Name the settings that a model does not take."""
+    takes: TakesMedium
+    """Say whether a model takes images, recordings or files."""
     limits: Callable[[Mapping[str, Model]], Limits]
     """Give the limits of calls to these models."""
     plugin_folder: Path
@@ -99,6 +105,10 @@ class PreparedRun:
         """List the settings of requests that a model does not take."""
         return untaken(self.plan, self.binding, self.wiring.refused)
 
+    def models_of_unknown_sight(self) -> list[UnknownSight]:
+        """List the models of which nobody knows whether they take the images and files that they are shown."""
+        return unknown_sight(self.plan, self.binding, self.wiring.takes)
+
     def check_prices(self) -> None:
         """Raise `BudgetError` where there is a budget in USD, and a model without a known price."""
         check_prices(self.models.values(), self.budget)
@@ -123,6 +133,7 @@ def prepare_run(
     if approved:
         check_approved(plan)
     check_embedding(selection.chosen(plan), binding.models)
+    check_sight(plan, binding, wiring.takes)
     binding = with_majority(binding, plan, source, selection)
     if budget is not None and not isinstance(budget, Budget):
         budget = Budget.parse(budget) if budget else None

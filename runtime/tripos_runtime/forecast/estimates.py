@@ -23,12 +23,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from tripos_compiler.language.library import Medium
 from tripos_compiler.plan import Ask, Converse, Judging, Settings
 from tripos_runtime.asking import PreparedQuestion
 from tripos_runtime.forecast.call_outcomes import Fate, Saying, Where
 from tripos_runtime.forecast.reasons import History, Place, Usage
 from tripos_runtime.forecast.sizes import Size
 from tripos_runtime.models import Price
+from tripos_runtime.models.catalog import tokens_of, uncounted
 
 NARROW, WIDE = 1 / 4, 1 / 1.5
 """Tokens that a character is, of an alphabet and of Chinese, where no kept prompt tells."""
@@ -155,6 +157,7 @@ class _Prompts:
     pending: Counter[Saying] = field(default_factory=Counter)
     beyond: Counter[Saying] = field(default_factory=Counter)
     unknown: Counter[str] = field(default_factory=Counter)
+    media: Counter[Medium] = field(default_factory=Counter)
 
     def add(self, size: Size, said_by: Mapping[str, Saying], times: int) -> None:
         self.calls += times
@@ -170,6 +173,8 @@ class _Prompts:
                     self.unknown[f"what `{name}` yields"] += times
         for what in size.unknown:
             self.unknown[what] += times
+        for medium in size.media:
+            self.media[medium] += times
 
     @property
     def waits(self) -> bool:
@@ -312,6 +317,7 @@ def _estimate(
             if prompts is not None:
                 sent = sent.plus(_prompt_tokens(key, prompts, mine, taking, history).times(share))
                 unbounded |= dict.fromkeys(prompts.unknown)
+                unbounded |= dict.fromkeys(uncounted(key[2], prompts.media))
                 unbounded |= dict.fromkeys(
                     why for said in (*prompts.pending, *prompts.beyond) for why in _unbounded(said, taking)
                 )
@@ -342,6 +348,9 @@ def _prompt_tokens(
         written = (prompts.narrow + prompts.wide) * density
     most = max(written, (prompts.narrow + prompts.most) * MOST_NARROW + prompts.wide * MOST_WIDE)
     sent = EstimateSpan(written, written, most + prompts.messages * MOST_MESSAGE)
+    for medium, times in prompts.media.items():
+        taken = tokens_of(key[2], medium)
+        sent = sent.plus(EstimateSpan(taken.expected, taken.expected, taken.high).times(times))
     for said, times in prompts.pending.items():
         sent = sent.plus(_of(said, taking).times(times))
     for said, times in prompts.beyond.items():

@@ -190,7 +190,9 @@ class Asker:
                 self.on_unasked(need)
             return pending(call.step.name)
         caller = self.callers[call.model]
-        asked = SentRequest(caller.model, question, sent, call.language, name=name)
+        asked = SentRequest(
+            caller.model, question, sent, call.language, name=name, contents=self.sources.reader.media.content
+        )
         row = {**self._row(call), **SENT_ANEW, "request_digest": request}
 
         def keep(draft: Draft) -> None:

@@ -3,6 +3,7 @@ from .base import (
     OPTION as OPTION,
     PLAIN as PLAIN,
     CodedError as CodedError,
+    Contents as Contents,
     DialogueTurn as DialogueTurn,
     Endpoint as Endpoint,
     Message as Message,

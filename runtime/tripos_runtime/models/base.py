@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from tripos_compiler.language.library import Medium
 from tripos_compiler.plan import LEFT, Settings
 
 
@@ -22,6 +23,10 @@ class CodedError(Exception):
         self.code = code
         self.message = message
         self.hint = hint
+
+
+Contents = Callable[[Medium], bytes]
+"""Gives the content of an image or another file. It raises `OSError` where that is not to be had."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,8 @@ class Request:
     it as the user's."""
     options: tuple[str, ...] = ()
     """The texts whose likelihood after the text is asked for, in place of a reply."""
+    contents: Contents | None = field(default=None, compare=False, repr=False)
+    """Gives the content of an image or another file of which a message has the mark."""
 
     @property
     def said(self) -> list[tuple[str, str]]:
@@ -153,6 +160,8 @@ class Endpoint:
     """Further addresses of the same model."""
     warm_up_s: float = 0.0
     """How long a run waits until a server is there."""
+    media: tuple[str, ...] | None = None
+    """The kinds of media that it takes, where that was declared."""
 
 
 class ModelError(CodedError):

@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tripos_compiler.plan import (
+    AudioType,
     BoolType,
     ChoiceType,
     DialogueType,
+    FileType,
+    ImageType,
     IntegerType,
     ListType,
     Metric,
@@ -111,8 +114,8 @@ def _schema(type: Type) -> dict[str, Any]:
             return {"type": "array", "items": _object({"speaker": {"type": "string"}, "text": {"type": "string"}})}
         case OptionalType(of=of):
             return {"anyOf": [_schema(of), {"type": "null"}]}
-        case MetricsType() | TreeType():
-            raise ValueError("metrics and trees are printed in prompts and never replied")
+        case MetricsType() | TreeType() | ImageType() | AudioType() | FileType():
+            raise ValueError("metrics, trees and images are printed in prompts and never replied")
 
 
 def _shape(schema: dict[str, Any], words: dict[str, str], depth: int) -> str:

@@ -9,10 +9,13 @@ from typing import Any, Literal
 
 from tripos_compiler.language.library import DEFAULT, plain_numbers
 from tripos_compiler.plan import (
+    AudioType,
     Axis,
     BoolType,
     ChoiceType,
     DialogueType,
+    FileType,
+    ImageType,
     IntegerType,
     ListType,
     MetricsType,
@@ -226,7 +229,7 @@ class _ValueReader:
                 if turns is None:
                     raise _Unreadable("a dialogue was asked for, each turn with a speaker and a text")
                 return turns
-            case MetricsType() | TreeType():
+            case MetricsType() | TreeType() | ImageType() | AudioType() | FileType():
                 raise _Unreadable("metrics cannot be replied")
 
     def _read_number(self, raw: Any, scale: int | None = None) -> Any:

@@ -19,6 +19,12 @@ from .provenance import (
     makers_of as makers_of,
     making_binding as making_binding,
 )
+from .shown_media import (
+    TakesMedium as TakesMedium,
+    UnknownSight as UnknownSight,
+    check_sight as check_sight,
+    unknown_sight as unknown_sight,
+)
 from .unsupported_settings import (
     Untaken as Untaken,
     untaken as untaken,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +11,9 @@ from decimal import Decimal
 from typing import Any
 
 from tripos_compiler.diagnostics import usd
+from tripos_compiler.language.library import Medium, media_in
 from tripos_runtime.models import CodedError, Model, Price, Reply, Request
+from tripos_runtime.models.catalog import tokens_of
 from tripos_runtime.scheduling.costs import PICO, Amounts, Cost, Debit, LearntCosts, dearest_usd, used_by
 from tripos_runtime.scheduling.errors import Stopped
 
@@ -62,6 +65,8 @@ __all__ = ["Budget", "BudgetError", "Cost", "OutOfBudget", "check_prices"]
 
 AROUND_MESSAGE = 16
 """Tokens that a message may cost beside its text."""
+LEAST_MEDIUM, PIXELS = 4096, 196
+"""Tokens of an image of any size, and pixels to a token, where no formula is published."""
 
 
 class OutOfBudget(Stopped):
@@ -143,6 +148,7 @@ class Budget:
             error = _unpriced([model.name])
             raise Stopped(error.code, error.message, error.hint)
         sent = sum(_bytes(text) + AROUND_MESSAGE for text in request.texts)
+        sent += sum(_most_of(medium, model.name) for text in request.texts for medium in media_in(text))
         if request.schema is not None:
             sent += self._schema_bytes(request.schema)
         longest = len(request.options) + 1 if request.options else request.settings.max_tokens
@@ -321,6 +327,14 @@ def _unpriced(names: Sequence[str]) -> BudgetError:
     lines = "\n".join(f'[prices."{name}"]\ninput = ...\noutput = ...' for name in names)
     hint = f"write into tripos.toml, in USD for a million tokens (0 where calls cost nothing):\n{lines}"
     return BudgetError("R0404", f"a budget in USD needs prices, and there is none for {listed}", hint)
+
+
+def _most_of(medium: Medium, model: str) -> int:
+    """Return the most tokens of an image or another file; where none is published, more than any is known to take."""
+    most = tokens_of(model, medium).high
+    if math.isfinite(most):
+        return math.ceil(most)
+    return LEAST_MEDIUM + medium.size + (medium.width or 0) * (medium.height or 0) // PIXELS
 
 
 def _bytes(text: str) -> int:

@@ -8,11 +8,15 @@ from typing import Any, Literal, assert_never
 
 import orjson
 
+from tripos_compiler.language.library import Medium
 from tripos_compiler.plan import (
+    AudioType,
     Axis,
     BoolType,
     ChoiceType,
     DialogueType,
+    FileType,
+    ImageType,
     IntegerType,
     ListType,
     MetricsType,
@@ -31,6 +35,8 @@ Kind = Literal["permuted", "drawn", "fresh", "missing", "alike"]
 rows values that stand elsewhere in the files, each by itself, so that they may be equal to what they were not; `fresh`
 gives values that stand nowhere, and `missing` none where the type allows that; `alike` gives all rows those of the
 first."""
+OTHER_MEDIA = {"image": "image/png", "audio": "audio/wav", "file": "application/pdf"}
+"""Types of contents that nobody has: in a world nothing is sent."""
 SYLLABLES = ("ba", "cor", "di", "fen", "gu", "hal", "jo", "kem", "lu", "mor", "ni", "pos", "qua", "rel", "so", "tiv")
 
 
@@ -73,6 +79,8 @@ def fresh(type: Type, old: Any, dice: random.Random, axes: Mapping[str, Axis], p
             speakers = [each for each in speakers if isinstance(each, str)] or ["a", "b"]
             shorter = speakers[: dice.randrange(1, len(speakers) + 1)]
             return [] if lacks else [{"speaker": each, "text": _text("", dice)} for each in shorter]
+        case ImageType() | AudioType() | FileType():
+            return str(Medium(OTHER_MEDIA[type.kind], f"{dice.getrandbits(256):064x}", 1, 1, 1))
         case TreeType() | MetricsType():
             return old
     assert_never(type)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 from tripos_compiler.language import Misfit, Unavailable, read_row
+from tripos_compiler.language.library import Medium, MediumKind
 from tripos_compiler.plan import Dataset, Expr, Scenario
+from tripos_compiler.source import FoundFile
 from tripos_runtime.datasets import Case, CaseSource, SourceRow, Sources
 from tripos_runtime.worlds.changes import Records
 from tripos_runtime.worlds.seen_requests import Place
@@ -51,11 +55,17 @@ class WorldSources(Sources):
             if self.base is not None:
                 return self.base.row(dataset, key, number)
             record = self.tables[key].records[number - 1]
-        row = read_row(dataset, record, self.axes)
+        row = read_row(dataset, record, self.axes, partial(self._medium, self.tables[key].file))
         if isinstance(row, Misfit):  # a copy that is read as a type of its own: here it stays as it is
             assert self.base is not None, f"row {number} of {key[0]} did not fit after compilation: {row}"
             return self.base.row(dataset, key, number)
         return SourceRow(row, (key[1], number))
+
+    def _medium(self, file: FoundFile, kind: MediumKind, value: Any) -> str:
+        """Return the mark of what a cell names; that of a secret is one already, where it is changed."""
+        if isinstance(value, str) and Medium.read(value) is not None:
+            return value
+        return self.reader.medium(file, kind, value)
 
     def changes(self, dataset: str) -> bool:
         """Return true if any row of a data set may be other than in the files."""

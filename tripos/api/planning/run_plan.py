@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tripos.api.compilation import CompiledSpec
-from tripos.api.preparation import RunWarning, damage_warning, family_warning, settings_warning
+from tripos.api.preparation import RunWarning, damage_warning, family_warning, settings_warning, sight_warning
 from tripos.api.selection import Choices, chosen_binding, has_models, select_cases
 from tripos.settings import Config
 from tripos.ui import Failure
@@ -127,6 +127,7 @@ def plan_run(
     prepared = prepare(spec, choices, config, approved=False)
     warn(family_warning(prepared))
     warn(settings_warning(prepared))
+    warn(sight_warning(prepared))
     source, selection = prepared.source, prepared.selection
     items, slots = source.counts(selection), source.slot_counts(selection)  # before rows that are kept are gone through
     found = foresee_run(prepared, config, lambda error: warn(damage_warning(error)))

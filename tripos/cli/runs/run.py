@@ -27,6 +27,7 @@ from tripos.api import (
     open_run,
     prepare,
     settings_warning,
+    sight_warning,
     store_failure,
     worker_pool,
 )
@@ -114,6 +115,7 @@ def _dry_run(
     check_model_names([name for name in prepared.binding.every if name not in prepared.wiring.recorded], config)
     warn(family_warning(prepared))
     warn(settings_warning(prepared))
+    warn(sight_warning(prepared))
     found, budget = foresee_run(prepared, config, lambda error: warn(damage_warning(error))), prepared.budget
     withheld = prepared.source.withheld_counts(prepared.selection)
     batches = foresee_batches(found, prepared, config)

@@ -29,6 +29,17 @@ from .functions.trees import (
     BETWEEN as BETWEEN,
     leaves as leaves,
 )
+from .media import (
+    OPEN as OPEN,
+    FindMedium as FindMedium,
+    Medium as Medium,
+    MediumKind as MediumKind,
+    UnfitMedium as UnfitMedium,
+    media_in as media_in,
+    split_media as split_media,
+    unmarked as unmarked,
+    without_media as without_media,
+)
 from .partiality import (
     LARGEST as LARGEST,
     Known as Known,
@@ -56,12 +67,14 @@ from .totality import (
     unguarded_lacks as unguarded_lacks,
 )
 from .types import (
+    MEDIA as MEDIA,
     Dialogue as Dialogue,
     Path as Path,
     Tree as Tree,
     Turn as Turn,
     element_type as element_type,
     fits as fits,
+    holds_media as holds_media,
     is_of_paths as is_of_paths,
     join as join,
     ordered as ordered,

@@ -113,6 +113,25 @@ PLAIN = ("text", "integer", "number", "bool", "choice", "path")
 """The kinds of values that can be told apart and put in order, and so be in a set."""
 
 
+MEDIA = ("image", "audio", "file")
+"""The kinds of values that a model sees or hears."""
+
+
+def holds_media(type_: Type) -> bool:
+    """Return true if a value is an image, a recording or a file, or has one in it.
+
+    >>> from tripos_compiler.plan import ImageType
+    >>> holds_media(ListType(of=ImageType())), holds_media(TextType())
+    (True, False)
+    """
+    match type_.kind:
+        case "list" | "set" | "optional":
+            return holds_media(type_.of)
+        case "record":
+            return any(map(holds_media, type_.fields.values()))
+    return type_.kind in MEDIA
+
+
 def fits(given: Type, wanted: Type) -> bool:
     """Return true if a value of type `given` may stand where `wanted` is asked for.
 

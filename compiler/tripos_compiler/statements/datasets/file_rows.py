@@ -7,9 +7,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tripos_compiler.diagnostics import Label, nearest
-from tripos_compiler.language import ABSENT, DateCell, Misfit, find_value, is_structured, item_id, read_row
-from tripos_compiler.language.library import type_notation
-from tripos_compiler.plan import DataField, DataFile, Dataset
+from tripos_compiler.language import (
+    ABSENT,
+    DateCell,
+    Misfit,
+    find_value,
+    is_structured,
+    item_id,
+    read_row,
+)
+from tripos_compiler.language.library import MediumKind, type_notation
+from tripos_compiler.plan import DataField, DataFile, Dataset, digest
 from tripos_compiler.resolve import LoadedRow, Program
 from tripos_compiler.source import DataError, FoundFile, Span
 
@@ -81,6 +89,12 @@ class _Reading:
         unseen = {each.name: Lacking(each) for each in self.fields if each.type.kind != "optional"}
         had: dict[str, None] = {}
         dates: dict[str, list[int]] = {}
+        marks: list[str] = []
+
+        def medium(kind: MediumKind, value: Any) -> str:
+            marks.append(self.program.data.medium(file, kind, value))
+            return marks[-1]
+
         try:
             for number, record in enumerate(self.program.data.rows(file), 1):
                 raw = {**file.captures, **record}
@@ -89,13 +103,15 @@ class _Reading:
                     continue
                 self._look_for_parts(raw)
                 self._look_for_dates(raw, number, dates)
-                row = read_row(self.columns.dataset, raw, self.program.axes)
+                before = len(marks)
+                row = read_row(self.columns.dataset, raw, self.program.axes, medium)
                 if isinstance(row, Misfit):
                     bad += 1
                     if bad <= REPORTED_A_FILE:
                         self._misfit(file, number, row)
                 elif self._repeats(file, number, row, warn=not repeats):
                     repeats.append(number)
+                    del marks[before:]
         except DataError as error:
             self._error("E0307", error.message, self.columns.where, help=error.help)
         if bad > REPORTED_A_FILE:
@@ -109,7 +125,12 @@ class _Reading:
             if lacking.rows:
                 self.absent.setdefault(lacking.of.name, []).append((file.path, list(had)))
         return DataFile(
-            path=file.path, sha256=file.sha256, rows=count, captures=dict(file.captures), repeats=tuple(repeats)
+            path=file.path,
+            sha256=file.sha256,
+            rows=count,
+            captures=dict(file.captures),
+            repeats=tuple(repeats),
+            media=digest(marks) if marks else None,
         )
 
     def finish(self) -> None:
@@ -200,6 +221,10 @@ class _Reading:
         field = next(each for each in self.fields if each.name == misfit.field)
         if misfit.value is None:
             self._nothing(file, number, field)
+            return
+        if misfit.unfit is not None:
+            message = f"row {number} of {file.path}: {misfit.unfit.message}"
+            self._error("E0305", message, *self.columns.places[field.name], help=misfit.unfit.help)
             return
         value = repr(misfit.value)
         value = value if len(value) <= 60 else value[:57] + "…"

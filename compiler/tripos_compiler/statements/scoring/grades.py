@@ -5,7 +5,7 @@ from __future__ import annotations
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.language import names_in
-from tripos_compiler.language.library import type_notation
+from tripos_compiler.language.library import holds_media, type_notation
 from tripos_compiler.plan import Column, Expr, Grade, Retrieve, Score, Scorer, Type, Verdict
 from tripos_compiler.resolve import NamedColumn, Program, Typed, scorer_name
 from tripos_compiler.source import CallExpr, Name, Span, Syntax
@@ -276,7 +276,7 @@ def answers_or_data(steps: Steps, expr: Expr) -> bool:
 
 
 def _kept(steps: Steps, type_: Type, syntax: Syntax) -> bool:
-    if type_.kind not in ("tree", "metrics", "dialogue", "record"):
+    if type_.kind not in ("tree", "metrics", "dialogue", "record") and not holds_media(type_):
         return True
     help_ = "measure a number, a choice, a text or a set"
     message = f"`{type_notation(type_)}` cannot be measured"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 
+from tripos_compiler.language.library import Medium, media_in, without_media
 from tripos_runtime.models import Message, texts_read
 
 WIDE = re.compile("[\u2e80-\uffff\U00020000-\U0003ffff]")
@@ -33,6 +34,8 @@ class Size:
     waits: frozenset[Waiting] = frozenset()
     messages: int = 0
     most: int = 0
+    media: tuple[Medium, ...] = ()
+    """The images and other files that it shows."""
 
     @classmethod
     def of(cls, text: str) -> Size:
@@ -42,15 +45,19 @@ class Size:
         >>> size.narrow, size.wide, size.is_known
         (4, 2, True)
         """
-        wide = 0 if text.isascii() else len(WIDE.findall(text))
-        return cls(len(text) - wide, wide)
+        if text.isascii():
+            return cls(len(text))
+        media = tuple(replace(each, sha256="", size=0) for each in media_in(text))
+        written = without_media(text) if media else text
+        wide = len(WIDE.findall(written))
+        return cls(len(written) - wide, wide, media=media)
 
     @classmethod
     def sent(cls, messages: Iterable[Message]) -> Size:
         """Return the size of messages."""
         texts = texts_read(messages)
         total = cls.of("".join(texts))
-        return cls(total.narrow, total.wide, messages=len(texts))
+        return cls(total.narrow, total.wide, messages=len(texts), media=total.media)
 
     @property
     def is_known(self) -> bool:
@@ -60,13 +67,13 @@ class Size:
     def as_prompt(self, step: str) -> Size:
         """Return the size of what is sent for a step, as part of what builds on it."""
         waits = frozenset(((step, True),))
-        return Size(self.narrow, self.wide, self.pending, self.beyond, self.unknown, waits, most=self.most)
+        return Size(self.narrow, self.wide, self.pending, self.beyond, self.unknown, waits, 0, self.most, self.media)
 
     def on_side(self, place: str) -> Size:
         """Return the size as it is seen from a pair that has it on one side."""
         pending, beyond = (tuple(f"{place}.{name}" for name in names) for names in (self.pending, self.beyond))
         waits = frozenset((f"{place}.{name}", sent) for name, sent in self.waits)
-        return Size(self.narrow, self.wide, pending, beyond, self.unknown, waits, self.messages, self.most)
+        return Size(self.narrow, self.wide, pending, beyond, self.unknown, waits, self.messages, self.most, self.media)
 
     def __add__(self, other: Size) -> Size:
         if other is NO_SIZE:
@@ -82,6 +89,7 @@ class Size:
             self.waits | other.waits,
             self.messages + other.messages,
             self.most + other.most,
+            self.media + other.media,
         )
 
 

@@ -8,6 +8,10 @@ from .errors import (
     answer_error as answer_error,
     model_error as model_error,
 )
+from .media_tokens import (
+    tokens_of as tokens_of,
+    uncounted as uncounted,
+)
 from .prices import (
     batch_price as batch_price,
     price_of as price_of,

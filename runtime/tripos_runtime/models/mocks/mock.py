@@ -14,13 +14,16 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tripos_compiler.language.library import media_in, without_media
 from tripos_compiler.plan import OptionLikelihood, write_likelihoods
-from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
+from tripos_runtime.models.base import FREE, Message, ModelError, Price, Reply, Request
+from tripos_runtime.models.catalog import tokens_of
 from tripos_runtime.models.mocks.mock_author import author_text
 from tripos_runtime.models.mocks.mock_careless import careless_text
 from tripos_runtime.models.mocks.mock_student import student_named
 from tripos_runtime.models.mocks.mock_teacher import points_chosen, teacher_text
 from tripos_runtime.models.mocks.mock_values import draw, sentences, value_of
+from tripos_runtime.models.over_http import as_objects
 
 SHIFTS = {"fair": 0, "severe": -1, "lenient": 1, "noisy": 0}
 """By how many fifths of a scale a character is off; `noisy` by up to one, either way, as its name and the request have
@@ -146,7 +149,7 @@ class MockModel:
                 raise ModelError("R0102", f"the key for `{self.name}` was refused", "use another mock", fatal=True)
             case _:
                 raise ModelError("R0101", f"`{self.name}` cannot be reached", "use another mock", retryable=True)
-        tokens_in = sum(_tokens(message.content) for message in request.messages)
+        tokens_in = sum(_sent_tokens(request, message.content) for message in request.messages)
         tokens_out = _tokens(text)
         # The same request has the same reply, however often it is asked for.
         others = tuple(Reply(text, self.name, "stop", 0, tokens_out, 0.0) for _ in range(request.samples - 1))
@@ -159,7 +162,7 @@ class MockModel:
         """Return the replies of a student, of which each sample has its own."""
         student = student_named(self.name.removeprefix("mock/"))
         assert student is not None
-        tokens_in = sum(_tokens(message.content) for message in request.messages)
+        tokens_in = sum(_sent_tokens(request, message.content) for message in request.messages)
         replies: list[Reply] = []
         for number in range(request.number, request.number + request.samples):
             text = student.text(request.messages, request.schema, number, chinese=chinese)
@@ -225,6 +228,14 @@ def _is_chinese(request: Request) -> bool:
     if last.isascii():
         return False
     return 4 * len(CHINESE_CHARACTER.findall(last)) > len(WORD.findall(last))
+
+
+def _sent_tokens(request: Request, text: str) -> int:
+    """Return the tokens of a message: its words, and what the images and other files in it take, which are read as
+    they would be to be sent. Raises `ModelError` R0127 where one is not to be had."""
+    as_objects([Message("user", text)], request.contents)
+    media = sum(math.ceil(tokens_of(request.model, medium).expected) for medium in media_in(text))
+    return _tokens(without_media(text)) + media
 
 
 def _tokens(text: str) -> int:

@@ -20,6 +20,7 @@ from .direct import (
 )
 from .messages import (
     RequestCache as RequestCache,
+    as_objects as as_objects,
     without_system as without_system,
 )
 from .replicas import (

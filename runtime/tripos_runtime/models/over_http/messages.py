@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
 
 import orjson
 
-from tripos_runtime.models.base import DialogueTurn, Message, Request
+from tripos_compiler.language.library import OPEN
+from tripos_runtime.models.base import Contents, DialogueTurn, Message, ModelError, Request
+from tripos_runtime.models.over_http.media_parts import content_of
 from tripos_runtime.models.over_http.replies import whole
 
 Part = TypeVar("Part")
@@ -36,18 +38,36 @@ class RequestCache(Generic[Part]):
         return found
 
 
-def as_json(messages: tuple[Message, ...]) -> bytes:
-    """Return the messages as a JSON array of objects with `role` and `content`.
+def as_json(messages: tuple[Message, ...], contents: Contents | None = None) -> bytes:
+    """Return the messages as a JSON array of objects with `role` and `content`, which is a list of parts where the
+    message shows an image or another file. Raises `ModelError` R0127 where that is not to be had.
 
     >>> as_json((Message("user", "hi"),))
     b'[{"role":"user","content":"hi"}]'
     """
+    if any(OPEN in message.content for message in messages):
+        return orjson.dumps(as_objects(messages, contents))
     try:
         if not messages or not isinstance(messages[-1], DialogueTurn):
             return orjson.dumps(messages)
         return orjson.dumps([{"role": message.role, "content": message.content} for message in messages])
     except TypeError:  # half a surrogate pair is no text that JSON can hold
         return orjson.dumps([{"role": message.role, "content": whole(message.content)} for message in messages])
+
+
+def as_objects(messages: Sequence[Message], contents: Contents | None) -> list[dict[str, Any]]:
+    """Return the messages as objects with `role` and `content`, as `as_json` does."""
+    return [{"role": message.role, "content": _content(whole(message.content), contents)} for message in messages]
+
+
+def _content(text: str, contents: Contents | None) -> str | list[dict[str, Any]]:
+    if contents is None or OPEN not in text:
+        return text
+    try:
+        return content_of(text, contents)
+    except OSError as error:
+        message = f"a file that a prompt shows cannot be read: {error}"
+        raise ModelError("R0127", message, "put it back where it was, and run again") from error
 
 
 def without_system(messages: tuple[Message, ...]) -> tuple[Message, ...]:

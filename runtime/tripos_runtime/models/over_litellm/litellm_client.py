@@ -17,11 +17,11 @@ from tripos_runtime.models.base import Endpoint, ModelError, Price, Reply, Reque
 from tripos_runtime.models.catalog import COMPLETION, completion_name, is_here, model_error, tariff
 from tripos_runtime.models.over_http import (
     SHORTEST_KEY,
+    as_objects,
     format_of,
     read_reply,
     transcribed,
     trimmed,
-    whole,
     without_system,
 )
 
@@ -93,11 +93,13 @@ class LitellmModel:
         litellm = library()
         if self._completes is not None:
             request = transcribed(request)
-        messages = without_system(request.messages) if self._folds_system else request.messages
+        messages = as_objects(
+            without_system(request.messages) if self._folds_system else request.messages, request.contents
+        )
         try:
             response = await litellm.acompletion(
                 model=self._asked_as,
-                messages=[{"role": message.role, "content": whole(message.content)} for message in messages],
+                messages=messages,
                 timeout=self._timeout_s,
                 num_retries=0,
                 max_retries=0,

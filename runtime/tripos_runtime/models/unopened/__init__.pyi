@@ -12,3 +12,6 @@ from .refused_settings import (
     nothing as nothing,
     refusing as refusing,
 )
+from .sight import (
+    takes_medium as takes_medium,
+)

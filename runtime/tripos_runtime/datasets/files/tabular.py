@@ -14,7 +14,7 @@ from zipfile import ZipFile
 
 from tripos_compiler.language import EMPTY_CELL, DateCell
 from tripos_compiler.source import DataError
-from tripos_runtime.datasets.decompression import too_large
+from tripos_runtime.datasets.files.decompression import too_large
 
 if TYPE_CHECKING:
     from openpyxl.worksheet.worksheet import Worksheet

@@ -20,7 +20,7 @@ import orjson
 
 from tripos_compiler.diagnostics import encoding_of, to_utf8
 from tripos_compiler.source import DataError, LocatedText
-from tripos_runtime.datasets.decompression import (
+from tripos_runtime.datasets.files.decompression import (
     PACKED,
     check_nesting,
     check_size,
@@ -30,7 +30,7 @@ from tripos_runtime.datasets.decompression import (
     too_large,
     whole,
 )
-from tripos_runtime.datasets.tabular import delimited_rows
+from tripos_runtime.datasets.files.tabular import delimited_rows
 from tripos_runtime.datasets.trust import ReadLimits
 
 ROWS = ".jsonl, .json, .csv, .tsv, .parquet, .arrow, .feather or .xlsx"
@@ -72,7 +72,7 @@ def _rows_in(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, A
             case ".arrow" | ".feather" | ".ipc":
                 yield from _arrow(path, shown)
             case ".xlsx":
-                from tripos_runtime.datasets.tabular import workbook_rows
+                from tripos_runtime.datasets.files.tabular import workbook_rows
 
                 yield from workbook_rows(path, shown, limits.whole_bytes)
             case suffix:

@@ -1,0 +1,20 @@
+from .decompression import (
+    PACKED as PACKED,
+    check_nesting as check_nesting,
+    check_size as check_size,
+)
+from .formats import (
+    document_in as document_in,
+    placed_in as placed_in,
+    rows_in as rows_in,
+    unpacked_digest as unpacked_digest,
+)
+from .media_content import (
+    MEDIA_FOLDER as MEDIA_FOLDER,
+    KnownMedia as KnownMedia,
+    MediaStore as MediaStore,
+    cell_of as cell_of,
+)
+from .media_formats import (
+    medium_of as medium_of,
+)

@@ -1,0 +1,155 @@
+"""Formats of images, recordings and files, told by their first bytes, with the size that their header says.
+
+No picture is decoded: a header has a width and a height, and that is all that a request and an estimate need.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Callable
+from typing import Final
+
+from tripos_compiler.language.library import Medium, MediumKind, UnfitMedium
+
+Shape = tuple[int, int] | None
+TAKEN: Final = {
+    "image": "a PNG, JPEG, GIF or WebP image",
+    "audio": "a WAV or MP3 recording",
+    "file": "a PDF",
+}
+MP3_RATES: Final = {3: (44100, 48000, 32000), 2: (22050, 24000, 16000), 0: (11025, 12000, 8000)}
+"""Samples a second by version (1, 2, 2.5) and index."""
+MP3_KBITS: Final = {
+    True: (0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320),
+    False: (0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160),
+}
+"""Thousand bits a second of layer III by index; true: of version 1."""
+
+
+def medium_of(kind: MediumKind, content: bytes, shown: str) -> Medium:
+    """Return what a content is. Raises `UnfitMedium` where it is of no format of that kind; `shown` names it.
+
+    >>> medium_of("file", b"%PDF-1.7", "a.pdf").mime
+    'application/pdf'
+    """
+    found = {"image": _image, "audio": _audio, "file": _file}[kind](content)
+    if found is None:
+        raise UnfitMedium(f"{shown} is not {TAKEN[kind]}", "give one of these formats, or mend the column's type")
+    mime, shape, seconds = found
+    width, height = shape or (None, None)
+    return Medium(mime, hashlib.sha256(content).hexdigest(), len(content), width, height, seconds)
+
+
+Found = tuple[str, Shape, float | None] | None
+
+
+def _image(content: bytes) -> Found:
+    for mime, head, read in IMAGES:
+        if content.startswith(head):
+            try:
+                shape = read(content)
+            except (struct.error, IndexError):
+                return None
+            return (mime, shape, None) if shape is not None and min(shape) > 0 else None
+    return None
+
+
+def _png(content: bytes) -> Shape:
+    return struct.unpack(">II", content[16:24]) if content[12:16] == b"IHDR" else None
+
+
+def _gif(content: bytes) -> Shape:
+    return struct.unpack("<HH", content[6:10])
+
+
+def _jpeg(content: bytes) -> Shape:
+    """Return the size in the first frame: segments follow each other, each with its length."""
+    at = 2
+    while at + 9 <= len(content):
+        if content[at] != 0xFF:
+            return None
+        mark = content[at + 1]
+        if mark == 0xFF:  # padding
+            at += 1
+        elif mark in (0x01, *range(0xD0, 0xD9)):  # a mark without a segment
+            at += 2
+        elif 0xC0 <= mark <= 0xCF and mark not in (0xC4, 0xC8, 0xCC):
+            height, width = struct.unpack(">HH", content[at + 5 : at + 9])
+            return width, height
+        else:
+            at += 2 + struct.unpack(">H", content[at + 2 : at + 4])[0]
+    return None
+
+
+def _webp(content: bytes) -> Shape:
+    if content[8:12] != b"WEBP":
+        return None
+    match content[12:16]:
+        case b"VP8 ":
+            width, height = struct.unpack("<HH", content[26:30])
+            return width & 0x3FFF, height & 0x3FFF
+        case b"VP8L":
+            bits = struct.unpack("<I", content[21:25])[0]
+            return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+        case b"VP8X":
+            return int.from_bytes(content[24:27], "little") + 1, int.from_bytes(content[27:30], "little") + 1
+    return None
+
+
+IMAGES: Final[tuple[tuple[str, bytes, Callable[[bytes], Shape]], ...]] = (
+    ("image/png", b"\x89PNG\r\n\x1a\n", _png),
+    ("image/jpeg", b"\xff\xd8\xff", _jpeg),
+    ("image/gif", b"GIF87a", _gif),
+    ("image/gif", b"GIF89a", _gif),
+    ("image/webp", b"RIFF", _webp),
+)
+
+
+def _audio(content: bytes) -> Found:
+    if content.startswith(b"RIFF") and content[8:12] == b"WAVE":
+        seconds = _wav_seconds(content)
+        return None if seconds is None else ("audio/wav", None, seconds)
+    seconds = _mp3_seconds(content)
+    return None if seconds is None else ("audio/mpeg", None, seconds)
+
+
+def _wav_seconds(content: bytes) -> float | None:
+    at, rate = 12, 0
+    while at + 8 <= len(content):
+        name, length = content[at : at + 4], int.from_bytes(content[at + 4 : at + 8], "little")
+        if name == b"fmt " and at + 20 <= len(content):
+            rate = int.from_bytes(content[at + 16 : at + 20], "little")
+        elif name == b"data":
+            return min(length, len(content) - at - 8) / rate if rate else None
+        at += 8 + length + length % 2
+    return None
+
+
+def _mp3_seconds(content: bytes) -> float | None:
+    """Return the length of the frames of layer III, one after another; None where the content does not begin with
+    any."""
+    at, seconds = _after_id3(content), 0.0
+    while at + 4 <= len(content):
+        head = int.from_bytes(content[at : at + 4], "big")
+        version, layer, kbits, rate = head >> 19 & 3, head >> 17 & 3, head >> 12 & 15, head >> 10 & 3
+        if head >> 21 != 0x7FF or version == 1 or layer != 1 or kbits in (0, 15) or rate == 3:
+            break
+        samples = 1152 if version == 3 else 576
+        hertz = MP3_RATES[version][rate]
+        at += samples // 8 * MP3_KBITS[version == 3][kbits] * 1000 // hertz + (head >> 9 & 1)
+        seconds += samples / hertz
+    return seconds or None
+
+
+def _after_id3(content: bytes) -> int:
+    if not content.startswith(b"ID3") or len(content) < 10:
+        return 0
+    size = 0
+    for byte in content[6:10]:
+        size = size << 7 | byte & 0x7F
+    return 10 + size
+
+
+def _file(content: bytes) -> Found:
+    return ("application/pdf", None, None) if content.startswith(b"%PDF-") else None

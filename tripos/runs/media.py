@@ -1,0 +1,14 @@
+"""The images and other files that runs have shown: in the store, each once, under its SHA-256."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from tripos_runtime.datasets import MEDIA_FOLDER, MediaStore
+from tripos_warehouse.store import Store
+from tripos_warehouse.upkeep import keep_document, read_document
+
+
+def stored_media(store: Store) -> MediaStore:
+    """Return where the content of media lies in a store."""
+    return MediaStore(partial(keep_document, store, MEDIA_FOLDER), partial(read_document, store, MEDIA_FOLDER))
