@@ -232,7 +232,7 @@ def _replied(step: str, names: Mapping[str, Any], placeholders: PromptPlaceholde
     """Return the reply to a step as an earlier turn. An empty one is shown as a turn of a conversation is."""
     said = Ref(path=(step, "text"))
     try:
-        text = str(evaluate(said, names))
+        text = unmarked(str(evaluate(said, names)))
     except Unavailable as reason:
         if placeholders is None:
             raise
