@@ -75,7 +75,7 @@ NAMES = st.text("代数集合ab1 .、）(-#*", min_size=1, max_size=6).map(lambd
 NESTED = st.recursive(st.just({}), lambda below: st.dictionaries(NAMES, below, min_size=1, max_size=3), max_leaves=8)
 
 
-@settings(deadline=None, max_examples=sized(30, 60))
+@settings(deadline=None, max_examples=sized(10, 60))
 @given(NESTED.filter(bool), st.sampled_from(["  ", "\t", "\u3000"]), st.sampled_from(["", "- "]))
 def test_whatever_tree_is_written_as_an_outline_is_read_again(tree: dict[str, Any], blank: str, mark: str) -> None:
     assert read_outline("\n".join(outlined(tree, blank, mark))).tree.branches == tree

@@ -147,7 +147,7 @@ def test_what_fills_a_hole_is_never_read_as_a_template_again(text: str) -> None:
     assert filled(TextType(), text) == f"<{text}>"
 
 
-@settings(deadline=None, max_examples=sized(30, 100))
+@settings(deadline=None, max_examples=sized(10, 100))
 @given(st.text())
 def test_any_text_is_printed_as_it_is(text: str) -> None:
     assert filled(TextType(), text) == f"<{text}>"

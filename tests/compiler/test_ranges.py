@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given, settings, strategies as st
 
 from tests.compiler.compiling import compile_text, plan_of
+from tests.lengths import sized
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.figures.value_ranges import ranges_of
 from tripos_compiler.plan import Binary, Call, Expr, Get, Literal_, Ref, Unary
@@ -73,7 +74,7 @@ LESS = Binary(operator="<", left=PLACES[0], right=Literal_(value=2))
 EXPRESSIONS = st.recursive(st.sampled_from(PLACES) | NUMBERS, larger, max_leaves=6)
 
 
-@settings(max_examples=int(os.environ.get("TRIPOS_EXAMPLES", "500")), deadline=None)
+@settings(max_examples=int(os.environ.get("TRIPOS_EXAMPLES", sized(100, 500))), deadline=None)
 @given(expr=EXPRESSIONS, replies=st.lists(REPLIES, min_size=1, max_size=5))
 def test_a_value_lies_between_the_ends_that_are_told(expr: Expr, replies: list[dict[str, Any]]) -> None:
     low, high = ranges_of(PLAN).of(PLAN.scenarios[0], expr)

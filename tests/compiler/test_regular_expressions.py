@@ -40,7 +40,7 @@ def a_pattern(dice: random.Random, depth: int = 2) -> str:
 def test_an_expression_means_what_it_means_to_python() -> None:
     dice = random.Random(20)
     compared = 0
-    for _ in range(sized(300, 20_000)):
+    for _ in range(sized(100, 20_000)):
         pattern = dice.choice(FLAGS) + a_pattern(dice)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -55,7 +55,7 @@ def test_an_expression_means_what_it_means_to_python() -> None:
                 continue  # Python 3.14 changed what it means in an empty text
             assert searcher(pattern)(text) == (python.search(text) is not None), (pattern, text)
             compared += 1
-    assert compared > sized(3_500, 250_000)
+    assert compared > sized(1_100, 250_000)
 
 
 def found_by_python(pattern: str, text: str) -> list[tuple[int, int, tuple[str | None, ...]]]:

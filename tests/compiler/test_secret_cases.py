@@ -41,7 +41,7 @@ def leaks_of(places: set[Place]) -> set[Place]:
     return {place for place in places if place[2:] in (("error", "E0501"), ("error", "E0502"))}
 
 
-@each("path", spread(LEAKS, 160))
+@each("path", spread(LEAKS, 80))
 def test_a_leak_is_refused_where_the_compared_role_is_told(path: Path) -> None:
     compilation = compile_file(path)
     said = "\n".join(f"{item.code} {item.message}" for item in compilation.diagnostics)

@@ -23,7 +23,7 @@ def of_case(path: Path, pairs: int) -> WorldTrial:
 
 @pytest.mark.parametrize(
     "path",
-    [path if number % 18 == 0 else pytest.param(path, marks=pytest.mark.long) for number, path in enumerate(HONEST)],
+    [path if number % 36 == 0 else pytest.param(path, marks=pytest.mark.long) for number, path in enumerate(HONEST)],
     ids=case_name,
 )
 def test_an_honest_spec_tells_no_secret_in_any_world(path: Path) -> None:

@@ -159,7 +159,7 @@ def test_a_value_of_another_kind_in_any_file_is_told(copied: Any, data: st.DataO
 
 
 @given(data=st.data())
-@settings(max_examples=sized(3, 300), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=sized(1, 300), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_bytes_that_changed_in_any_file_are_told(copied: Any, data: st.DataObject) -> None:
     with copied() as root:
         path = data.draw(
