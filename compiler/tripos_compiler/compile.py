@@ -32,7 +32,13 @@ from tripos_compiler.statements.measures import (
 )
 from tripos_compiler.statements.scenarios import lower_scenarios
 from tripos_compiler.statements.scenarios.checks import check_kept_out, check_learned, check_unused_declarations
-from tripos_compiler.statements.scoring import lower_allocation, lower_early_scorers, lower_functions, lower_scorers
+from tripos_compiler.statements.scoring import (
+    lower_aggregates,
+    lower_allocation,
+    lower_early_scorers,
+    lower_functions,
+    lower_scorers,
+)
 
 
 @dataclass(frozen=True)
@@ -87,6 +93,7 @@ def compile_spec(
     if program.benchmark is not None:  # without its languages no text can be checked
         lower_titles(program)
         lower_functions(program)
+        lower_aggregates(program)
         lower_axes(program)
         lower_arms(program)
         lower_metrics(program)
@@ -137,7 +144,7 @@ def _plan(program: Program) -> Plan:
         axes=tuple(program.axes.values()),
         arms=tuple(program.arms.values()),
         trees=tuple(program.trees.values()),
-        plugins=tuple(program.plugins.values()),
+        plugins=(*program.plugins.values(), *program.aggregates.values()),
         metrics=tuple(program.metrics.values()),
         datasets=tuple(program.datasets.values()),
         made=tuple(program.made.values()),

@@ -212,6 +212,10 @@ def open_run(
     run_id = new_run_id(datetime.now(UTC))
     try:
         functions = prepared.functions
+        if functions:
+            from tripos.runs import admit_aggregates
+
+            admit_aggregates(prepared.plan, prepared.wiring.plugin_folder, prepared.wiring.release_folders)
         warn(family_warning(prepared))
         limits = prepared.limits
         if pool is not None:

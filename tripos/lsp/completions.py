@@ -93,6 +93,7 @@ def _functions(names: SpecNames) -> Iterator[Proposal]:
 
 def _aggregates(names: SpecNames) -> Iterator[Proposal]:
     yield from names.of("score", "compare", "scorer", "metric", "measure")
+    yield from (_called(each) for each in names.of("aggregate"))
     for name, function in AGGREGATES.items():
         yield Proposal(name, Kind.Function, function.shown, of_aggregate(function), f"{name}($0)")
 
@@ -286,7 +287,7 @@ def _slot(view: View, cursor: Cursor, slot: Slot) -> Iterator[Proposal]:
             yield from (Proposal(code, Kind.EnumMember, snippet=f'{code} "$0"') for code in names.languages())
         case "TYPE":
             yield from types(names)
-        case "CALL" if cursor.place == FILE and cursor.keyword == "scorer":
+        case "CALL" if cursor.place == FILE and cursor.keyword in ("scorer", "aggregate"):
             yield from types(names) if cursor.brackets and cursor.brackets[-1].label else ()
         case kind if kind in EXPRESSIONS:
             yield from expression(view, cursor)

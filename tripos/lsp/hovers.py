@@ -111,7 +111,7 @@ def _signature(view: View, bracket: Bracket, *, measured: bool) -> tuple[str, st
     if name in AGGREGATES and (measured or name not in FUNCTIONS):
         return AGGREGATES[name].shown, AGGREGATES[name].summary
     for symbol in SpecNames(view).symbols:
-        if symbol.kind in ("scorer", "function") and symbol.name == name and "(" in symbol.detail:
+        if symbol.kind in ("scorer", "function", "aggregate") and symbol.name == name and "(" in symbol.detail:
             return symbol.detail, ""
     if name in FUNCTIONS:
         return FUNCTIONS[name].shown, documentation(FUNCTIONS[name])
@@ -255,7 +255,7 @@ def _details(view: View, named: NameAtCursor, symbol: Symbol, statement: Stateme
             secret = statement is not None and statement.has("secret")
             told = "secret: it never reaches the compared role" if secret else ""
             return [told, _values(index, f"axis {symbol.detail}"), owner]
-        case "scorer" | "function" | "tree" | "measure":
+        case "scorer" | "function" | "aggregate" | "tree" | "measure":
             return [f"`{symbol.detail}`" if symbol.detail else "", owner]
     return [owner]
 

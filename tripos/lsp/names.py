@@ -23,7 +23,7 @@ STAND_IN = "a_name_that_is_typed"
 """Stands where something is missing, so that the statement is one and the compiler says what is in scope."""
 DOCUMENTS = (".json", ".yaml", ".yml")
 ROWS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".feather", ".ipc", ".xlsx")
-READ = {"dataset": ROWS, "tree": DOCUMENTS, "function": (".py",), "scorer": (".py",)}
+READ = {"dataset": ROWS, "tree": DOCUMENTS, "function": (".py",), "scorer": (".py",), "aggregate": (".py",)}
 """The files that the path after `from` can name, by the statement; data may be packed."""
 MOST = 500
 """So many files of a folder are proposed."""
@@ -38,6 +38,7 @@ KINDS = {
     "scenario": Kind.Module,
     "scorer": Kind.Function,
     "function": Kind.Function,
+    "aggregate": Kind.Function,
     "metric": Kind.Property,
     "field": Kind.Field,
     "parameter": Kind.Variable,

@@ -1,3 +1,6 @@
+from .aggregates import (
+    admit_aggregates as admit_aggregates,
+)
 from .batch_records import (
     BatchesUnderWay as BatchesUnderWay,
     BatchUnderWay as BatchUnderWay,

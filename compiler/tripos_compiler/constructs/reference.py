@@ -19,7 +19,7 @@ from tripos_compiler.language.figures import AGGREGATES, AggregateFunction
 ALONE = (
     *("benchmark", "role", "axis", "arm", "tree", "function", "made", "walk", "verify"),
     *("scenario", "context", "over", "arms", "ask", "shots", "converse", "retrieve", "compare"),
-    *("allocate", "measure", "expect", "subset", "export"),
+    *("allocate", "aggregate", "measure", "expect", "subset", "export"),
 )
 PAGES: dict[str, tuple[str, ...]] = {name: (name,) for name in ALONE} | {
     "dimension": ("dimension", "metric"),

@@ -291,6 +291,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "blind", ("scorer",), "blind to model", "the judge sees nothing of the model except its reply", once=True
     ),
     Construct("allocate", (FILE,), "allocate SCORER BLOCK", "the metrics of each scenario, and their weights"),
+    Construct("aggregate", (FILE,), "aggregate CALL -> TYPE from PATH", "an aggregate of measures, in Python"),
     Construct(
         "measure",
         (FILE, "scenario"),

@@ -171,6 +171,8 @@ CODES: dict[str, str] = {
     "S0206": "a file that is not ours",
     "S0207": "no such command of the shell",
     "S0210": "spec of another benchmark",
+    "S0211": "aggregate failed",
+    "S0212": "aggregate not on this machine",
     "S0301": "unknown run",
     "S0302": "unknown result",
     "S0303": "ambiguous result",

@@ -119,6 +119,8 @@ class Plugin(Ordered):
     """The parameters that may be left out."""
     returns: Type
     release: str | None = None
+    aggregate: bool = False
+    """Whether measures take it of all values, and nothing in a scenario calls it."""
     purity: Literal["proved", "declared"] | None = None
     """Why its value depends on its arguments alone: its source proves it, or else its author says so; None where
     neither does."""

@@ -26,7 +26,8 @@ def resolve(program: Program, path: str, read: ReadText, memory: Memory | None =
     for kind, constructs in KINDS.items():
         names = program.declared.setdefault(kind, {})
         for statement in program.of(*constructs):
-            name = statement.name("name") if kind != "scorer" else scorer_name(statement.syntax("call"))
+            called = "call" in statement.values
+            name = scorer_name(statement.syntax("call")) if called else statement.name("name")
             if name is not None:
                 program.index.define(kind, name.text, name.span)
                 if kind in ("scenario", "dimension"):  # what can be named as a value; no axis is called so

@@ -125,6 +125,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "dataset": ("dataset", "like", "made"),
     "scenario": ("scenario",),
     "scorer": ("scorer", "formula", "python_scorer", "named"),
+    "aggregate": ("aggregate",),
     "measure": ("measure",),
     "subset": ("subset",),
     "export": ("export",),
@@ -181,6 +182,8 @@ class Program:
     arms: dict[str, Arm] = field(default_factory=dict)
     trees: dict[str, Tree] = field(default_factory=dict)
     plugins: dict[str, Plugin] = field(default_factory=dict)
+    aggregates: dict[str, Plugin] = field(default_factory=dict)
+    """Functions of the user's that measures take of all values."""
     metrics: dict[str, Metric] = field(default_factory=dict)
     datasets: dict[str, Dataset] = field(default_factory=dict)
     rowsets: dict[str, LoadedDataset] = field(default_factory=dict)

@@ -21,7 +21,7 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     "scorers": ("scorer", "formula", "python_scorer"),
     "datasets": ("dataset", "like", "made"),
     "trees": ("tree",),
-    "functions": ("function", "named"),
+    "functions": ("function", "named", "aggregate"),
     "subsets": ("subset",),
     "exports": ("export",),
 }

@@ -96,11 +96,15 @@ def main(options: Namespace) -> int:
     if options.html and (plan is not None or options.only):
         message = "`--html` shows a run as it was, without `--spec` and `--only`"
         raise Failure("R0202", message, "write the page of the whole run; it filters by every axis")
+    from tripos.settings import trust_of
+    from tripos_warehouse.statistics import python_refused
+
     form = chosen_format(options, text_only={"--sql": options.sql, "--html": options.html is not None})
     best: frozenset[BestValue] = frozenset()
     try:
         store = open_store(options)
-        report = make_report(store, options.run, plan, options.only)
+        with python_refused(trust_of(options).untrusted):
+            report = make_report(store, options.run, plan, options.only)
         if form in PAPER:
             best = _best_values(store, report)
         if options.html:
@@ -196,10 +200,15 @@ def write_junit(report: Report, path: str) -> None:
 def _plan_of(options: Namespace) -> Plan | None:
     """Return the plan of the spec whose measures are wanted, whose mistakes are printed."""
     from tripos.cli.inputs import compile_given
-    from tripos.settings import chosen_settings
+    from tripos.settings import chosen_settings, trust_of
 
     options.path = options.spec
     compilation, _ = compile_given(options, chosen_settings(options).config)
+    trusted = not trust_of(options).untrusted
+    if trusted and compilation.plan is not None and any(plugin.aggregate for plugin in compilation.plan.plugins):
+        from tripos.runs import admit_aggregates
+
+        admit_aggregates(compilation.plan, Path(compilation.sources[0].path).parent, compilation.release_folders)
     return compilation.plan
 
 

@@ -12,14 +12,15 @@ items, as Student's t is further out than the normal distribution.
 from __future__ import annotations
 
 import hashlib
+import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from tripos_warehouse.statistics import Floats, Ints, SummedMetric, t_quantile, two_sided
+from tripos_warehouse.statistics import Floats, Ints, NoFigure, SummedMetric, UserFunction, t_quantile, two_sided
 from tripos_warehouse.statistics.intervals import weighted_medians
 
 DRAWS = 1000
@@ -57,6 +58,75 @@ def redrawn(items: Sequence[str], metric: SummedMetric) -> list[float]:
         metric.compute(sums) if drawn.any() else None for drawn, sums in zip(weights, weights @ counts, strict=True)
     ]
     return [math.nan if value is None else value for value in found]
+
+
+LeaveOut = Callable[
+    [Callable[[Ints, int], Sequence[float | None]], Ints, list[str]], tuple[str | None, list[float | None]]
+]
+
+
+def user_figure(
+    settings: str,
+    items: Sequence[str | None],
+    replies: Sequence[str | None],
+    keys: Sequence[str | None],
+    left_out: LeaveOut,
+    errors: bool,
+) -> dict[str, Any]:
+    """Return what a function of the user's comes to over rows of values, each the JSON of a list; with `errors` also in
+    every draw of the items and, by `left_out`, without each of them. A draw in which it fails has no value."""
+    told = json.loads(settings)
+    function = UserFunction(
+        **{name: told[name] for name in ("name", "path", "function", "version")}, parameters=tuple(told["parameters"])
+    )
+    rows = sorted(
+        (str(item), str(reply), key) for item, reply, key in zip(items, replies, keys, strict=True) if key is not None
+    )
+    nothing: dict[str, Any] = {"value": None, "reason": "nothing has a value", "items": [], "pulls": [], "draws": None}
+    if not rows:
+        return nothing
+    values = [
+        [_TYPES[kind](each) for kind, each in zip(told["kinds"], json.loads(row[2]), strict=True)] for row in rows
+    ]
+    try:
+        compute = function.load()
+        value = compute([list(column) for column in zip(*values, strict=True)])
+    except NoFigure as reason:
+        return {**nothing, "reason": str(reason)}
+    owners = [row[0] for row in rows]
+    names, places = np.unique(owners, return_inverse=True)
+    m = len(names)
+    found = {"value": value, "items": names.tolist()}
+    if m < LEAST_ITEMS or not errors:
+        few = "one item says nothing about the error" if m == 1 else f"{m} items say too little about the error"
+        return {**found, "reason": few, "pulls": [None] * m, "draws": None}
+
+    def of(chosen: Ints) -> float | None:
+        try:
+            return (
+                compute([[values[at][place] for at in chosen] for place in range(len(values[0]))])
+                if len(chosen)
+                else None
+            )
+        except NoFigure:
+            return None
+
+    def without(groups: Ints, count: int) -> list[float | None]:
+        return [of(np.flatnonzero(groups != group)) for group in range(count)]
+
+    told_why, pulls = left_out(without, places, names.tolist())
+    codes, weights = _weights(owners)
+    every = np.arange(len(rows))
+    drawn = [of(np.repeat(every, weight[codes].astype(np.int64))) for weight in weights]
+    return {
+        **found,
+        "reason": told_why,
+        "pulls": pulls,
+        "draws": [math.nan if each is None else each for each in drawn],
+    }
+
+
+_TYPES: dict[str, Callable[[Any], Any]] = {"number": float, "integer": int, "bool": bool, "text": str, "choice": str}
 
 
 def sums(value: float | None, items: Sequence[str] | None, pulls: Sequence[float | None] | None) -> list[float] | None:

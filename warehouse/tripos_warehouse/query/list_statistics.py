@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tripos_compiler.language import shares_family
-from tripos_warehouse.query.bootstrap import LEAST_ITEMS, medians, redrawn
+from tripos_warehouse.query.bootstrap import LEAST_ITEMS, medians, redrawn, user_figure
 from tripos_warehouse.query.coded_texts import (
     GivenNumbers,
     GivenWords,
@@ -129,6 +129,9 @@ PARTED = "\x1f"
 Words = Sequence[str | None]
 Numbers = Sequence[float | None]
 
+PYTHON, PYTHON_VALUE = "python", "python value"
+"""A function of the user's: with its error, or where that is not needed its value alone."""
+
 MISSING = "None"
 """The name of an item, a reply or a rater that has none."""
 
@@ -158,6 +161,9 @@ def statistic(
         return _median(to_list(items), to_list(values))
     if what in OF_SUMS:
         return _summed(what, level, to_list(items), to_list(subjects), to_list(keys))
+    if what in (PYTHON, PYTHON_VALUE):
+        rows = to_list(items), to_list(subjects), to_list(keys)
+        return user_figure(level, *rows, _left_out, errors=what == PYTHON)
     if what in OF_PAIRS:
         words = to_list(items), to_list(subjects), to_list(raters), to_list(keys)
         return OF_PAIRS[what](level, *words, to_list(values))

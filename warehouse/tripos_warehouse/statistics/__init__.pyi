@@ -25,3 +25,9 @@ from .ratings import (
     Floats as Floats,
     Ints as Ints,
 )
+from .user_functions import (
+    NoFigure as NoFigure,
+    UserFunction as UserFunction,
+    admit_python as admit_python,
+    python_refused as python_refused,
+)

@@ -2,6 +2,7 @@ from .aggregate_signatures import (
     AggregateFunction as AggregateFunction,
     AggregateParameter as AggregateParameter,
     Bounds as Bounds,
+    between as between,
 )
 from .aggregates import (
     AGGREGATES as AGGREGATES,

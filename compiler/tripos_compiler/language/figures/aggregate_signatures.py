@@ -6,10 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from tripos_compiler.plan import Type
+
 Bounds = tuple[float | None, float | None]
 """The least and the greatest value that there can be; None where there is no bound."""
 
-ParameterKind = Literal["scores", "chances", "truths", "weights", "values", "texts", "compare", "count", "word"]
+ParameterKind = Literal[
+    "scores", "chances", "truths", "weights", "values", "texts", "typed", "compare", "count", "word"
+]
 
 
 @dataclass(frozen=True)
@@ -19,8 +23,8 @@ class AggregateParameter:
     `scores` are numbers, or true and false, which count as 1 and 0; `chances` are numbers from 0 to 1, and `truths`
     true and false alone; `weights` are numbers from 0. `values` are of any type that can be told apart, or sets of
     such. `texts` are texts, behind the first also lists of them. `compare` are the verdicts of a `compare`. A `count`
-    is a whole number from 1. A `word` is one of `words`, or where there are none any value of the data; `default` is
-    what it is where it is not given.
+    is a whole number from 1. Of a function of the user's a column is `typed`: its values are `of` a type. A `word` is
+    one of `words`, or where there are none any value of the data; `default` is what it is where it is not given.
     """
 
     name: str
@@ -28,6 +32,7 @@ class AggregateParameter:
     required: bool = True
     words: tuple[str, ...] = ()
     default: str | None = None
+    of: Type | None = None
 
     @property
     def column(self) -> bool:
@@ -41,7 +46,10 @@ class AggregateParameter:
         >>> AggregateParameter("average", "word", False, ("micro", "macro"), "macro").shown
         'average: micro|macro (optional)'
         """
-        kind = "|".join(self.words) if self.words else self.kind
+        from tripos_compiler.language.library import type_notation
+
+        typed = None if self.of is None else f"list<{type_notation(self.of)}>"
+        kind = typed or "|".join(self.words) or self.kind
         return f"{self.name}: {kind}{'' if self.required else ' (optional)'}"
 
 

@@ -10,7 +10,7 @@ from tripos_compiler.plan import Aggregate, Measured
 from tripos_compiler.source import CallExpr, Name, Syntax
 from tripos_compiler.statements.measures.arguments import Arguments, find_across, given_arguments, is_fitting
 from tripos_compiler.statements.measures.dimensions import dimension_text, read_dimensions
-from tripos_compiler.statements.measures.figure_syntax import is_aggregate
+from tripos_compiler.statements.measures.figure_syntax import find_aggregate, is_aggregate
 from tripos_compiler.statements.measures.operands import find_among, find_choice
 from tripos_compiler.statements.measures.scales import Bounds, Scale, scale_of
 from tripos_compiler.statements.measures.scored_values import Operand
@@ -27,9 +27,14 @@ def read_aggregate(reading: FigureContext, call: CallExpr, by: tuple[str, ...]) 
     """Return the figure that a call of an aggregate is, in each cell of `by`; None where it is none, which is
     reported."""
     assert isinstance(call.function, Name)
-    function = AGGREGATES.get(call.function.text)
+    program, name = reading.program, call.function
+    function = find_aggregate(program, name.text)
+    declared = program.declared.get("aggregate", {}).get(name.text)
+    if declared is not None:
+        program.index.use(name.span, declared.span)
     if function is None:
-        _no_aggregate(reading, call.function)
+        if declared is None:
+            _no_aggregate(reading, name)
         return None
     arguments = given_arguments(reading, call, function)
     operands = _operands(reading, function, arguments) if arguments is not None else None
@@ -80,7 +85,7 @@ def read_aggregate(reading: FigureContext, call: CallExpr, by: tuple[str, ...]) 
 
 
 def _no_aggregate(reading: FigureContext, name: Name) -> None:
-    close = nearest(name.text, [*AGGREGATES, "abs"])
+    close = nearest(name.text, [*AGGREGATES, *reading.program.aggregates, "abs"])
     some = ", ".join(f"`{each}`" for each in list(AGGREGATES)[:6])
     help_ = f"did you mean `{close}`?" if close else f"there is {some}, …"
     reading.error("E0205", f"there is no aggregate `{name.text}`", name.span, help_, name.text)
@@ -154,7 +159,7 @@ def _of_cells(
 def _takes_cells(function: AggregateFunction) -> bool:
     """Return true if an aggregate can be taken of figures, as well as of what is scored."""
     single = len(function.columns) == 1 and function.across == "forbidden" and not function.truth_only
-    return single and function.takes != "compare"
+    return single and function.takes not in ("compare", "typed")
 
 
 # --- what it is taken of ---

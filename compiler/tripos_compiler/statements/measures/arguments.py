@@ -173,8 +173,8 @@ def is_fitting(
 ) -> bool:
     """Return true if an aggregate can be taken of its values; reports the first that it cannot."""
     for place, (value, syntax) in enumerate(scored):
-        wrong = _misfit(function, value, place) or _no_forecast(function, value, place)
-        wrong = wrong or _of_elements(reading, function, value)
+        wrong = _unlike(function, value, place) or _misfit(function, value, place)
+        wrong = wrong or _no_forecast(function, value, place) or _of_elements(reading, function, value)
         if wrong is not None:
             reading.error("E0301", wrong[0], syntax.span, wrong[1])
             return False
@@ -262,6 +262,24 @@ def _of_elements(reading: FigureContext, function: AggregateFunction, scored: Op
             "say `skip` or `zero`"
         )
     return None
+
+
+def _unlike(function: AggregateFunction, scored: Operand, place: int) -> tuple[str, str] | None:
+    """Return what is wrong with a value that a function of the user's is called with, and how to mend it."""
+    wanted = function.columns[place].of
+    if wanted is None:
+        return None
+    name, what, type_ = scored.shown, f"`{function.name}`", without_optional(scored.type)
+    if scored.kind == "compare":
+        return f"{name} compares two models, and {what} is taken of scores", f"write `win_rate({scored.name})`"
+    if place > 0 and scored.judges:
+        help_ = "give it first, and what the row or the reply says behind it"
+        return f"{name} is given by a judge, of whom there may be several", help_
+    counts = type_.kind == "bool" or (type_.kind == "choice" and bool(type_.worth))
+    if fits(type_, wanted) or (wanted.kind == "number" and counts):
+        return None
+    message = f"{name} is `{type_notation(type_)}`, and {what} takes `list<{type_notation(wanted)}>`"
+    return message, "give what it takes, or declare another type"
 
 
 def _says_how_much(reading: FigureContext, scored: Operand) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tripos_compiler.constructs import Statement
-from tripos_compiler.language.figures import AGGREGATES, AggregateFunction
+from tripos_compiler.language.figures import AGGREGATES, AggregateFunction, AggregateParameter, between
 from tripos_compiler.language.library import FUNCTIONS
 from tripos_compiler.resolve import Program
 from tripos_compiler.source import Argument, BinaryExpr, CallExpr, Group, IndexExpr, Member, Name, Syntax, UnaryExpr
@@ -15,6 +15,19 @@ from tripos_compiler.statements.measures.typed_figures import FigureContext
 
 CONDITIONS = ("==", "!=", "in", "not in")
 """The operators of conditions on a choice."""
+
+
+def find_aggregate(program: Program, name: str) -> AggregateFunction | None:
+    """Return the aggregate of that name: of the library, or in Python by the user."""
+    plugin = program.aggregates.get(name)
+    if plugin is None:
+        return AGGREGATES.get(name)
+    parameters = (
+        AggregateParameter(key, "typed", of=type_.of)
+        for key, type_ in plugin.parameters.items()
+        if type_.kind == "list"
+    )
+    return AggregateFunction(name, tuple(parameters), "", "", between(None, None), missing=("skip", "fail"))
 
 
 def is_by(argument: Argument) -> bool:
@@ -29,7 +42,7 @@ def is_aggregate(program: Program, syntax: Syntax) -> bool:
         return False
     name = syntax.function.text
     functions = (*FUNCTIONS, *program.declared.get("function", {}), *program.declared.get("scorer", {}))
-    return name in AGGREGATES and name not in functions
+    return find_aggregate(program, name) is not None and name not in functions
 
 
 def is_arithmetic(call: CallExpr) -> bool:
@@ -48,7 +61,7 @@ def has_unknown_aggregate(program: Program, statement: Statement) -> bool:
     value = statement.find("value")
     if statement.construct != "measure" or not isinstance(value, CallExpr) or not isinstance(value.function, Name):
         return False
-    declared = (*program.declared.get("function", {}), *program.declared.get("scorer", {}))
+    declared = [name for kind in ("function", "scorer", "aggregate") for name in program.declared.get(kind, {})]
     return value.function.text not in (*AGGREGATES, *FUNCTIONS, *declared)
 
 
@@ -56,8 +69,10 @@ def column_arguments(program: Program, value: Syntax) -> Iterator[tuple[str, Syn
     """Yield the arguments of aggregates in a figure that may be expressions over a scenario's names, each with the word
     that the aggregate has for it, and the condition `where:` on what counts."""
     match value:
-        case CallExpr(function=Name(text=text)) if text in AGGREGATES and not is_arithmetic(value):
-            yield from _of_aggregate(program, value, AGGREGATES[text])
+        case CallExpr(function=Name(text=text)) if (
+            function := find_aggregate(program, text)
+        ) is not None and not is_arithmetic(value):
+            yield from _of_aggregate(program, value, function)
         case CallExpr(arguments=arguments) | Group(arguments=arguments):
             for argument in arguments:
                 yield from column_arguments(program, argument.elements[0])
@@ -96,7 +111,7 @@ def measures_in(reading: FigureContext, value: Syntax, aggregated: bool = False)
             if key is not None:
                 yield key
         case CallExpr(function=Name(text=text), arguments=arguments):
-            inner = text in AGGREGATES and not is_arithmetic(value)
+            inner = find_aggregate(reading.program, text) is not None and not is_arithmetic(value)
             for argument in arguments:
                 yield from measures_in(reading, argument.elements[0], inner)
         case IndexExpr(of=of):

@@ -5,6 +5,7 @@ from .comparisons import (
     lower_compare as lower_compare,
 )
 from .functions import (
+    lower_aggregates as lower_aggregates,
     lower_functions as lower_functions,
 )
 from .grades import (

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label, nearest
+from tripos_compiler.language.figures import AGGREGATES
 from tripos_compiler.language.library import FUNCTIONS, fits, type_notation
 from tripos_compiler.plan import Plugin, Type
-from tripos_compiler.resolve import Binding, Program, Scope
+from tripos_compiler.resolve import Binding, Program, Scope, scorer_name
 from tripos_compiler.resolve.plugins import PythonFunction, read_python
-from tripos_compiler.source import Argument, Name, Span
+from tripos_compiler.source import Argument, CallExpr, Name, Span
 from tripos_compiler.typing import read_type
 
 
@@ -76,6 +77,51 @@ def lower_functions(program: Program) -> None:
         program.plugins[name.text] = plugin
 
 
+OF_VALUES = ("number", "integer", "bool", "text", "choice")
+"""The kinds of values of which an aggregate in Python takes lists."""
+
+
+def lower_aggregates(program: Program) -> None:
+    """Every `aggregate NAME(params) -> number from "file.py:function"`."""
+    for statement in program.of("aggregate"):
+        call = statement.syntax("call")
+        name = scorer_name(call)
+        if not isinstance(call, CallExpr) or name is None:
+            help_ = 'it is written `aggregate NAME(a: list<number>) -> number from "file.py:function"`'
+            program.diagnostics.error("E0106", "an aggregate needs a name and parameters", call.span, help=help_)
+            continue
+        free = program.declared["aggregate"].get(name.text) is name and free_name(program, "aggregate", name)
+        parameters = lower_parameters(program, f"aggregate {name.text}", call.arguments)
+        written = statement.syntax("type")
+        returns = read_type(program, written)
+        if returns is not None and returns.kind != "number":
+            program.diagnostics.error("E0301", "this is not a figure", written.span, help="a figure is a `number`")
+            returns = None
+        found = read_python(program, statement)
+        if not free or found is None or parameters is None or returns is None or not _lists(program, call, parameters):
+            continue
+        own = {"name": name.text, "parameters": parameters.types, "optional": (), "returns": returns, "purity": None}
+        plugin = found[0].model_copy(update={**own, "aggregate": True})
+        if _agrees(program, name, plugin, parameters, written.span, found[1]):
+            program.index.define("aggregate", name.text, name.span, detail=plugin_shown(plugin))
+            program.aggregates[name.text] = plugin
+
+
+def _lists(program: Program, call: CallExpr, parameters: Parameters) -> bool:
+    """Return true if all parameters are lists of values; reports the first that is none."""
+    if not parameters.types:
+        message = "an aggregate takes a list of values, and this takes nothing"
+        program.diagnostics.error("E0301", message, call.span, help="write `(values: list<number>)`")
+        return False
+    for name, type_ in parameters.types.items():
+        if type_.kind != "list" or type_.of.kind not in OF_VALUES:
+            message = f"`{name}` is `{type_notation(type_)}`, and an aggregate takes lists of values"
+            help_ = "write `list<number>`, or a list of texts, choices, or true and false"
+            program.diagnostics.error("E0301", message, parameters.places[name], help=help_)
+            return False
+    return True
+
+
 def plugin_shown(plugin: Plugin) -> str:
     """Return the signature as people read it, for example `near(a: text, b: number (optional)) -> bool`."""
     parameters = ", ".join(
@@ -91,10 +137,17 @@ def free_name(program: Program, kind: str, name: Name) -> bool:
         message = f"`{name.text}` is a function of the library"
         program.diagnostics.error("E0202", message, name.span, help=f"rename this {kind}")
         return False
-    other = program.declared["scorer"].get(name.text) if kind == "function" else None
-    if other is not None:
-        label = Label(other.span, "the scorer")
-        message = f"`{name.text}` is a scorer already"
+    if kind == "aggregate" and name.text in AGGREGATES:
+        message = f"`{name.text}` is an aggregate of the library"
+        program.diagnostics.error("E0202", message, name.span, help=f"rename this {kind}")
+        return False
+    before = {"function": ("scorer",), "aggregate": ("scorer", "function")}.get(kind, ())
+    for noun in before:
+        other = program.declared[noun].get(name.text)
+        if other is None:
+            continue
+        label = Label(other.span, f"the {noun}")
+        message = f"`{name.text}` is a scorer already" if noun == "scorer" else f"`{name.text}` is a function already"
         program.diagnostics.error("E0202", message, name.span, label, help="rename one of them")
         return False
     return True

@@ -322,7 +322,9 @@ def _values_without(half: Half, plan: Plan, measure: Measure, some: Sequence[int
     """Return what a measure comes to where these groups were left out, one of them or several side by side."""
     apart = len(some) > 1
     found: dict[int, Values] = {number: {} for number in some}
-    for row in evaluate(half.connection, plan, measure).rows:
+    query = sql_of(plan, measure)
+    values = query.replace("tripos_statistic('python',", "tripos_statistic('python value',")
+    for row in evaluate(half.connection, plan, measure, shared={query: values}).rows:
         if row.value is not None:
             model, _, number = row.model.rpartition("\x1f") if apart else (row.model, "", some[0])
             found[int(number)][row.by, model] = _Value(row.value, row.n, row.items)

@@ -92,6 +92,8 @@ JUDGED = (
 )
 OF_TEXTS = ("corpus_bleu", "corpus_chrf", "corpus_ter")
 OF_NUMBERS = ("brier", "log_loss", "ece", "auroc", "length_controlled")
+PYTHON = "python"
+"""What the statistic of a function of the user's is called."""
 SUMMED = (*OF_TEXTS, "mcc", *OF_NUMBERS)
 """Metrics of a whole set that are functions of sums over its items."""
 RATED = ("scorer", "round")
@@ -166,17 +168,7 @@ from (
     def _pairs(self) -> str:
         """Return a row a reply: what it has and what it should have, as texts and as numbers."""
         one, other = self.scored
-        arms = arm_columns(self.plan)
-        if one.of == other.of:
-            also = ", sample_id"
-            met = "one.sample_id = other.sample_id"
-        else:  # what stands beside no reply is the same for every reply to the item
-            also, met = "", "true"
-        shared = [f"one.{named(arm)} is not distinct from other.{named(arm)}" for arm in arms]
-        conditions = " and ".join(["one.model = other.model", "one.item_id = other.item_id", met, *shared])
-        named_arms = "".join(f", {named(arm)}" for arm in arms)
-        own = replace(self.cut, dims=())
-        second = rows_sql(self.plan, other, own, [named(arm) for arm in arms])
+        taken = "any_value(coalesce(given, value::varchar)) as key, any_value(value) as value"
         own_key = "coalesce(one.given, one.value::varchar)"  # an alias `key` would lose against the column of `other`
         return self.parts.add(
             "rows",
@@ -185,13 +177,28 @@ from (
   {own_key} is not null and other.key is not null as "has value"
 from (
 {indented(self._rows(one))}
-) as one left join (
-  select model, item_id{also}{named_arms}, any_value(coalesce(given, value::varchar)) as key, any_value(value) as value
-  from (
-{indented(indented(second))}
-  ) group by all
-) as other on {conditions}""",
+) as one {self._beside(other, "other", taken)}""",
         )
+
+    def _beside(self, other: ScoredStep, alias: str, taken: str) -> str:
+        """Return the join of what is scored beside the rows of `one`: a row a reply, or where it stands beside no reply
+        a row an item."""
+        arms = arm_columns(self.plan)
+        if self.scored[0].of == other.of:
+            also = ", sample_id"
+            met = f"one.sample_id = {alias}.sample_id"
+        else:  # what stands beside no reply is the same for every reply to the item
+            also, met = "", "true"
+        shared = [f"one.{named(arm)} is not distinct from {alias}.{named(arm)}" for arm in arms]
+        conditions = " and ".join([f"one.model = {alias}.model", f"one.item_id = {alias}.item_id", met, *shared])
+        named_arms = "".join(f", {named(arm)}" for arm in arms)
+        rows = rows_sql(self.plan, other, replace(self.cut, dims=()), [named(arm) for arm in arms])
+        return f"""left join (
+  select model, item_id{also}{named_arms}, {taken}
+  from (
+{indented(indented(rows))}
+  ) group by all
+) as {alias} on {conditions}"""
 
     def _agreeing(self) -> str:
         """Return pairs as a score: whether both are the same."""
@@ -229,7 +236,7 @@ group by {self._by}""",
 
     def _called(self, function: str, rows: str, subject: str, rater: str, level: str = "''") -> str:
         """Return a row a cell, with what a statistic of lists came to."""
-        key = "key" if function in (*JUDGED, *SUMMED) else "NULL::varchar"
+        key = "key" if function in (*JUDGED, *SUMMED, PYTHON) else "NULL::varchar"
         row = f"{{'item': item_id, 'subject': {subject}, 'rater': {rater}, 'key': {key}, 'value': value}}"
         # What two columns say of a reply is two rows here, and one pair that counts.
         pair = "rater = 'gold'" if function in JUDGED and len(self.scored) == 2 else ""

@@ -16,10 +16,12 @@ import json
 from dataclasses import dataclass, replace
 
 from tripos_compiler.language.figures import conversations_before
-from tripos_warehouse.measures.sql.aggregate_tables import JUDGED, OF_NUMBERS, OF_TEXTS, SUMMED
+from tripos_compiler.plan import Plugin
+from tripos_warehouse.measures.sql.aggregate_tables import JUDGED, OF_NUMBERS, OF_TEXTS, PYTHON, SUMMED
 from tripos_warehouse.measures.sql.class_measures import ClassMeasures
 from tripos_warehouse.measures.sql.parts import (
     OF_TALK,
+    columns,
     indented,
     same,
     with_numbers,
@@ -68,6 +70,11 @@ class LeafSql(ClassMeasures):
                 return self._summed(function)
             case function if function in JUDGED:
                 return self._judged(function)
+        plugin = next(
+            (each for each in self.plan.plugins if each.aggregate and each.name == self.figure.function), None
+        )
+        if plugin is not None:
+            return self._of_user(plugin)
         raise AssertionError(f"no SQL for the aggregate `{self.figure.function}`")
 
     # --- rows ---
@@ -262,9 +269,34 @@ from {pairs}""",
             return self._opened(self._called(function, rows, "gold", "sample_id", settings))
         return self._redrawn(function, rows, "gold", "sample_id", settings)
 
+    def _of_user(self, plugin: Plugin) -> FigureTables:
+        """A function of the user's, of lists with the values of all replies that have each of them."""
+        first, *others = self.scored
+        kinds = [type_.of.kind for type_ in plugin.parameters.values() if type_.kind == "list"]
+        taken = [_typed("one", kinds[0])]
+        joins = ""
+        for place, (other, kind) in enumerate(zip(others, kinds[1:], strict=True), 2):
+            taken.append(f"value{place}.value")
+            joins += " " + self._beside(other, f"value{place}", f"any_value({_typed('', kind)}) as value")
+        rows = self.parts.add(
+            "rows",
+            f"""select {columns(self.cut.dims, "one")}, one.item_id, one.sample_id, NULL::double as value,
+  '[' || {" || ', ' || ".join(taken)} || ']' as key, key is not null as "has value"
+from (
+{indented(self._rows(first))}
+) as one{joins}""",
+        )
+        told = {"function": plugin.function, "name": plugin.name, "path": plugin.path, "version": plugin.version}
+        settings = quoted(json.dumps({**told, "parameters": list(plugin.parameters), "kinds": kinds}, sort_keys=True))
+        return self._redrawn(PYTHON, rows, "sample_id", "sample_id", settings)
+
     def _redrawn(self, function: str, rows: str, subject: str, rater: str, settings: str = "''") -> FigureTables:
         found = self._called(function, rows, subject, rater, settings)
         drawn = self.parts.add("drawn", f"select {self._by}, found.draws as draws\nfrom {found}")
         return replace(self._opened(found), drawn=drawn)
 
-    # --- what all have in common ---
+
+def _typed(of: str, kind: str) -> str:
+    """Return the SQL of a value as JSON: of a number the number, of a text or a name the text."""
+    prefix = f"{of}." if of else ""
+    return f"{prefix}given" if kind in ("text", "choice") else f"{prefix}value::varchar"

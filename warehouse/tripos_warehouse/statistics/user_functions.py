@@ -1,0 +1,155 @@
+"""Aggregates in Python: the functions that measures of a plan take of all values.
+
+A store may come from anybody, so none of its words is executed. A function is executed in two cases only: the user ran
+the benchmark, or named its spec. Then the text of its file is kept in a folder of the user's own, by its SHA-256, and
+plans name that SHA-256. Whatever reads a store finds it there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import math
+import numbers
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+FAILED = "S0211"
+"""The code where a function fails, or gives no number."""
+NOT_HERE = "S0212"
+"""The code where nothing on this machine says that a function may be executed."""
+LONGEST_REASON = 200
+Computed = Callable[[Sequence[list[Any]]], float]
+
+
+class NoFigure(Exception):
+    """A function has no value; the text says why, with a code."""
+
+
+@dataclass(frozen=True)
+class UserFunction:
+    """A function of the user's: `function` in the file `path`, whose text has this SHA-256."""
+
+    name: str
+    path: str
+    function: str
+    version: str
+    parameters: tuple[str, ...]
+
+    def load(self) -> Computed:
+        """Return what computes it of one list a parameter. Raises `NoFigure` where it cannot be had, and so does
+        what is returned where the function fails."""
+        python = getattr(self._module(), self.function, None)
+        if not callable(python):
+            raise NoFigure(f"`{self.path}` has no function `{self.function}` ({FAILED})")
+
+        def compute(columns: Sequence[list[Any]]) -> float:
+            try:
+                with contextlib.redirect_stdout(sys.stderr):
+                    found = python(**dict(zip(self.parameters, columns, strict=True)))
+            except (Exception, SystemExit) as error:
+                raise NoFigure(self._told(f"failed with {type(error).__name__}: {error}")) from error
+            if getattr(found, "ndim", None) == 0 and hasattr(found, "item"):
+                found = found.item()  # a number of NumPy
+            if isinstance(found, bool) or not isinstance(found, numbers.Real) or not math.isfinite(found):
+                raise NoFigure(self._told(f"returned {found!r}, which is no number"))
+            return float(found)
+
+        return compute
+
+    def _module(self) -> ModuleType:
+        if _is_untrusted():
+            raise NoFigure(f"`--untrusted` refuses the Python of the benchmark: `{self.name}` (R0270)")
+        text = _text_of(self.version)
+        if text is None:
+            raise NoFigure(
+                f"`{self.name}` is Python that you have not run here: run the benchmark, or name its spec"
+                f" (`tripos report --spec SPEC`, {NOT_HERE})"
+            )
+        try:
+            return _executed(self.version, text, self.path)
+        except (Exception, SystemExit) as error:
+            raise NoFigure(self._told(f"cannot be loaded: {type(error).__name__}: {error}")) from error
+
+    def _told(self, reason: str) -> str:
+        short = reason if len(reason) <= LONGEST_REASON else f"{reason[:LONGEST_REASON]}…"
+        return f"`{self.name}` {short} ({FAILED})"
+
+
+_admitted: dict[str, str] = {}
+"""The texts that this process may execute, by SHA-256, also where no folder can keep them."""
+
+
+def admit_python(text: str) -> str:
+    """Let measures execute the text of a file of Python, in this process and in later ones; and give its SHA-256."""
+    version = hashlib.sha256(text.encode()).hexdigest()
+    _admitted[version] = text
+    path = _folder() / f"{version}.py"
+    if not path.exists():
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            part = path.with_name(f"{version}.{os.getpid()}")
+            part.write_bytes(text.encode())
+            part.replace(path)
+    return version
+
+
+def _folder() -> Path:
+    """The folder of the user's own, which no benchmark writes."""
+    base = os.environ.get("XDG_STATE_HOME") or os.environ.get("LOCALAPPDATA") or Path.home() / ".local" / "state"
+    return Path(base) / "tripos" / "aggregates"
+
+
+def _text_of(version: str) -> str | None:
+    if version in _admitted:
+        return _admitted[version]
+    if not version.isalnum():
+        return None
+    try:
+        text = (_folder() / f"{version}.py").read_bytes().decode()
+    except (OSError, UnicodeDecodeError, RuntimeError):  # without a home
+        return None
+    return text if hashlib.sha256(text.encode()).hexdigest() == version else None
+
+
+_refusing: list[bool] = []
+"""An entry for every command of this process that is under way, with whether it refuses Python."""
+
+
+@contextlib.contextmanager
+def python_refused(refused: bool) -> Iterator[None]:
+    """Have no measure execute Python meanwhile, where that is refused."""
+    _refusing.append(refused)
+    try:
+        yield
+    finally:
+        _refusing.pop()
+
+
+def _is_untrusted() -> bool:
+    return any(_refusing) or os.environ.get("TRIPOS_UNTRUSTED", "").strip().casefold() not in (
+        "",
+        "0",
+        "no",
+        "false",
+        "off",
+    )
+
+
+@lru_cache(maxsize=64)
+def _executed(version: str, text: str, path: str) -> ModuleType:
+    module = ModuleType(f"_tripos_aggregate_{version}")
+    sys.modules[module.__name__] = module  # dataclasses and the like look their module up there
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            exec(compile(text.removeprefix("\ufeff"), path, "exec"), module.__dict__)
+    except BaseException:
+        del sys.modules[module.__name__]
+        raise
+    return module
