@@ -19,7 +19,10 @@ import pytest
 from tests.conftest import Command
 
 SPEC = """
-benchmark pictures "1.0.0" { languages en }
+benchmark pictures "1.0.0" {
+  languages en
+  license   "CC0-1.0"
+}
 role candidate compared
 
 dataset item from "items.jsonl" {
@@ -74,6 +77,7 @@ class Seeing(ThreadingHTTPServer):
 
 class SeeingHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # the head and the body in one packet
     server: Seeing
 
     def do_POST(self) -> None:
@@ -145,12 +149,10 @@ def test_every_image_arrives_once_where_it_stands_and_the_figure_is_the_original
     [measure] = tripos("report", "--json").data["measures"]
     assert measure["rows"][0]["value"] == pytest.approx(expected())
     assert sorted(path.name for path in Path("results/media").iterdir()) == sorted(seeing.known)
-    assert tripos("run", "spec.tripos", "--model", "openai/seer").code == 0
-    assert len(seeing.asked) == ITEMS  # nothing is asked again
     Path("pictures/3.png").write_bytes(other := png(10, 9, (1, 2, 3)))
     seeing.known[hashlib.sha256(other).hexdigest()] = 3
     assert tripos("run", "spec.tripos", "--model", "openai/seer").code == 0
-    assert len(seeing.asked) == ITEMS + 1  # another image is another item
+    assert len(seeing.asked) == ITEMS + 1  # another image is another item, and no other is asked again
 
 
 def test_a_model_that_is_known_to_see_nothing_is_refused_before_a_call(seeing: Seeing, tripos: Command) -> None:
@@ -162,4 +164,19 @@ def test_a_model_that_is_known_to_see_nothing_is_refused_before_a_call(seeing: S
     told = tripos("plan", "spec.tripos", "--model", "openai/seer")
     assert told.code == 0 and "W1210" in told.err
     assert tripos("plan", "spec.tripos", "--model", "openai/gpt-3.5-turbo").code != 0
+    assert seeing.asked == []
+
+
+def test_a_release_carries_the_images_and_another_image_is_another_plan(seeing: Seeing, tripos: Command) -> None:
+    assert tripos("release", "spec.tripos", "--to", "released").code == 0
+    folder = Path("released/pictures-1.0.0")
+    assert len(list((folder / "spec/pictures").iterdir())) == ITEMS
+    assert tripos("verify", str(folder)).code == 0
+    Path("pictures/7.png").write_bytes(png(4, 4, (9, 9, 9)))
+    assert tripos("release", "spec.tripos", "--to", "again").code == 0
+    differ = tripos("diff", "released/pictures-1.0.0", "again/pictures-1.0.0")
+    assert "other content (100 rows)" in differ.out or "has other rows" in differ.out
+    (folder / "spec/pictures/7.png").unlink()
+    assert tripos("verify", str(folder)).code != 0
+    assert "S0855" in tripos("plan", str(folder), "--model", "openai/seer").err
     assert seeing.asked == []

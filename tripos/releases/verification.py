@@ -66,8 +66,9 @@ def disagreements(manifest: Manifest, plan: Plan) -> Iterator[str]:
     used = {file.sha256 for dataset in plan.datasets for file in dataset.files}
     used |= {each.sha256 for each in plan.trees}
     used |= {file.sha256 for tree in plan.trees for file in tree.files}
+    shown = any(file.media for dataset in plan.datasets for file in dataset.files)  # the plan has one digest of them
     for each in manifest.external:
-        if each.sha256 not in used and not each.path.startswith(f"{MADE}/"):
+        if each.sha256 not in used and not shown and not each.path.startswith(f"{MADE}/"):
             yield f"`external` has `{each.path}`, which the plan does not read"
 
 

@@ -19,6 +19,7 @@ from .data_folders import (
 from .files import (
     MEDIA_FOLDER as MEDIA_FOLDER,
     PACKED as PACKED,
+    KnownMedia as KnownMedia,
     MediaStore as MediaStore,
     check_nesting as check_nesting,
     placed_in as placed_in,

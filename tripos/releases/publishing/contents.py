@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from tripos.releases.layout import DATA, RELEASES, SPEC, UNLISTED
@@ -14,9 +15,10 @@ from tripos.releases.opening import Release, open_release
 from tripos.releases.release_toml import ABOUT, ReleaseToml
 from tripos.ui import Failure
 from tripos_compiler.compile import Compilation
-from tripos_compiler.plan import Plan
+from tripos_compiler.language import read_row
+from tripos_compiler.plan import Dataset, Plan
 from tripos_compiler.source import DataError, FoundFile, FoundRelease
-from tripos_runtime.datasets import DataFolders, files_of
+from tripos_runtime.datasets import DataFolders, KnownMedia, files_of
 
 
 def check_pinned(compilation: Compilation) -> None:
@@ -97,6 +99,8 @@ class _Used:
     found: FoundFile
     source: str
     rows: int | None
+    shows: bool = False
+    """Whether its rows name images or other files."""
 
 
 def own_sources(compilation: Compilation) -> list[str]:
@@ -153,6 +157,9 @@ def contents_of(
             raise Failure("S0853", message, "withhold items of files of your own")
         if lent is not None:
             continue
+        if used.found.sha256 in held and used.shows:
+            message = f"items with images, recordings or files cannot be withheld: `{used.found.path}`"
+            raise Failure("S0853", message, "release all of the items, or take their columns out")
         if used.found.sha256 in held:
             external.append(
                 ExternalFile(path=used.found.path, source=WITHHELD, sha256=used.found.sha256, rows=used.rows)
@@ -200,14 +207,33 @@ def _data_of(compilation: Compilation, plan: Plan, folders: DataFolders) -> Iter
         for dataset in plan.datasets:
             rows = {file.path: file.rows for file in dataset.files}
             wanted = {file.path: file.sha256 for file in dataset.files}
+            shown = {file.path for file in dataset.files if file.media is not None}
             for found in files_of(folders, dataset.source, spec_files, wanted):
-                yield _Used(found, dataset.source, rows[found.path])
+                yield _Used(found, dataset.source, rows[found.path], found.path in shown)
+                if found.path in shown:
+                    yield from _named_in(found, dataset, plan, folders)
         for tree in plan.trees:
             trees = {file.path: file.sha256 for file in tree.files} or {tree.path: tree.sha256}
             for found in files_of(folders, tree.source, spec_files, trees):
                 yield _Used(found, tree.source, None)
     except DataError as error:
         raise Failure("S0853", error.message, error.help) from error
+
+
+def _named_in(data: FoundFile, dataset: Dataset, plan: Plan, folders: DataFolders) -> Iterator[_Used]:
+    """Yield the images and other files that the rows of a data file name, each seen from where the data file is. Raises
+    `Failure` S0853 for one that lies elsewhere."""
+    alone = replace(folders, media=KnownMedia())
+    axes = {axis.name: axis for axis in plan.axes}
+    for record in alone.rows(data):
+        read_row(dataset, {**data.captures, **record}, axes, partial(alone.medium, data))
+    root = Path(data.location.removesuffix(data.path)).resolve()
+    for path, sha256 in sorted(alone.media.files.items()):
+        if not path.resolve().is_relative_to(root):
+            message = f"a file that a row of `{data.path}` names lies elsewhere, and cannot be released: `{path}`"
+            raise Failure("S0853", message, "put it beside the data file")
+        found = FoundFile(path.resolve().relative_to(root).as_posix(), str(path), sha256, {}, None, data.origin)
+        yield _Used(found, dataset.source, None)
 
 
 def _inside(path: Path, root: Path) -> str:

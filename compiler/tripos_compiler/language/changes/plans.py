@@ -355,11 +355,11 @@ def _shape(scenario: Scenario, plan: Plan) -> Any:
 
 
 def _content(dataset: Dataset) -> object:
-    return [(file.sha256, file.captures, file.repeats) for file in dataset.files], dataset.fields
+    return [(file.sha256, file.captures, file.repeats, file.media) for file in dataset.files], dataset.fields
 
 
-def _files(dataset: Dataset) -> list[str]:
-    return [file.sha256 for file in dataset.files]
+def _files(dataset: Dataset) -> list[tuple[str, str | None]]:
+    return [(file.sha256, file.media) for file in dataset.files]
 
 
 def _arms(arms: Mapping[str, str]) -> str:

@@ -81,6 +81,11 @@ class KnownMedia:
             raise UnfitMedium(f"cannot read `{shown}`: {error.strerror}", "check its permissions") from error
         return self._marks[path][1]
 
+    @property
+    def files(self) -> dict[Path, str]:
+        """Return the files that cells name, each with the SHA-256 of its content."""
+        return {path: medium.sha256 for path, (_, mark) in self._marks.items() if (medium := Medium.read(mark))}
+
     def cell(self, kind: MediumKind, content: bytes) -> str:
         """Return the mark of what a cell holds, which is in the store of a run from here on. Raises `UnfitMedium`."""
         medium = medium_of(kind, content, "what the cell holds")

@@ -1,0 +1,188 @@
+"""Images, recordings and files: their formats, how they are sent to each provider, and what is no image."""
+
+from __future__ import annotations
+
+import io
+import struct
+import wave
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.each import each
+from tests.field.test_images import png
+from tests.runtime.contract_server import Sent, Server, in_its_form, serving
+from tripos_compiler.language.library import Medium, UnfitMedium, media_in, split_media, unmarked
+from tripos_compiler.source import FoundFile
+from tripos_runtime.datasets.data_folders import DataFolders, access_of
+from tripos_runtime.datasets.files import medium_of
+from tripos_runtime.models import Message, Model, Request, open_model
+from tripos_runtime.models.base import ModelError
+from tripos_runtime.models.catalog import tokens_of
+from tripos_runtime.models.over_litellm.litellm_client import LitellmModel
+
+
+def recording(seconds: float) -> bytes:
+    """Return a recording of silence."""
+    content = io.BytesIO()
+    with wave.open(content, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(8000)
+        file.writeframes(b"\0\0" * int(8000 * seconds))
+    return content.getvalue()
+
+
+JPEG = (
+    b"\xff\xd8\xff\xe0" + struct.pack(">H", 4) + b"ab\xff\xc0" + struct.pack(">HBHHB", 11, 8, 480, 640, 1) + b"\0\0\0"
+)
+WEBP = b"RIFF\x1e\0\0\0WEBPVP8X" + struct.pack("<I", 10) + b"\0" * 4 + (639).to_bytes(3, "little") + b"\xdf\1\0"
+MP3 = (b"\xff\xfb\x90\0" + b"\0" * 413) * 100
+"""Frames of 128 thousand bits a second and 44,100 samples, each of 1,152."""
+CONTENTS = {
+    "image/png": png(3, 2, (1, 2, 3)),
+    "image/jpeg": JPEG,
+    "image/gif": b"GIF89a" + struct.pack("<HH", 7, 5),
+    "image/webp": WEBP,
+    "audio/wav": recording(1.5),
+    "audio/mpeg": MP3,
+    "application/pdf": b"%PDF-1.7\n",
+}
+
+
+def medium(mime: str) -> Medium:
+    kind = Medium(mime, "", 0).kind
+    return medium_of(kind, CONTENTS[mime], "it")
+
+
+def test_formats_are_told_by_their_bytes_with_the_size_that_their_header_says() -> None:
+    found = {mime: medium(mime) for mime in CONTENTS}
+    assert {mime: each.mime for mime, each in found.items()} == {mime: mime for mime in CONTENTS}
+    shapes = {mime: (each.width, each.height) for mime, each in found.items() if each.kind == "image"}
+    assert shapes == {
+        "image/png": (3, 2), "image/jpeg": (640, 480), "image/gif": (7, 5), "image/webp": (640, 480)
+    }  # fmt: skip
+    assert found["audio/wav"].seconds == 1.5
+    assert found["audio/mpeg"].seconds == pytest.approx(100 * 1152 / 44100)
+    for each_ in found.values():
+        assert Medium.read(str(each_)) is not None
+        assert [one.sha256 for one in media_in(f"a{each_}b")] == [each_.sha256]
+
+
+@each("kind", ["image", "audio", "file"])
+def test_bytes_of_no_format_are_no_medium_however_they_are_cut(kind: Any) -> None:
+    for content in (b"", b"abc", b"RIFF", b"RIFF\0\0\0\0WAVE", b"ID3", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff\xe0\0"):
+        with pytest.raises(UnfitMedium):
+            medium_of(kind, content, "it")
+
+
+def test_a_text_with_the_letters_of_a_mark_shows_no_image() -> None:
+    mark = str(medium("image/png"))
+    assert split_media(f"Look: {mark}!")[1] == medium("image/png")
+    assert split_media(unmarked(f"Look: {mark}!")) == [f"Look: [{mark[1:-1]}]!"]
+
+
+def sent_by(model: str, mime: str) -> Any:
+    """Return the body of a request that shows a medium between two words."""
+    shown = medium(mime)
+    text = (Message("user", f"before {shown} after"),)
+    request = Request(model, text, contents=lambda asked: CONTENTS[asked.mime])
+
+    async def use(server: Server) -> None:
+        under = "" if model.startswith(("anthropic", "gemini")) else "/v1"
+        opened: Model
+        if model == "openai/by-litellm":
+            opened = LitellmModel("openai/gpt-4o", server.endpoint())
+        else:
+            opened = open_model(model, {model.partition("/")[0]: server.endpoint(under=under)})
+        try:
+            await opened.ask(request)
+        finally:
+            await opened.close()
+
+    _, requests = serving(in_its_form, use)
+    [sent] = requests
+    assert isinstance(sent, Sent)
+    return sent.body
+
+
+def base64(mime: str) -> str:
+    return b64encode(CONTENTS[mime]).decode()
+
+
+@each("model", ["openai/ours", "openai/by-litellm", "openai/gpt-5-ours"])
+@each("mime", [*CONTENTS])
+def test_a_server_in_openai_s_form_is_sent_the_content_between_the_texts(model: str, mime: str) -> None:
+    first, shown, last = sent_by(model, mime)["messages"][0]["content"]
+    assert (first["text"], last["text"]) == ("before ", " after")
+    told = base64(mime)
+    match shown["type"]:
+        case "image_url":
+            assert shown["image_url"] == {"url": f"data:{mime};base64,{told}"}
+        case "input_audio":
+            assert shown["input_audio"] == {"data": told, "format": {"audio/wav": "wav", "audio/mpeg": "mp3"}[mime]}
+        case _:
+            assert shown["file"]["file_data"] == f"data:{mime};base64,{told}"
+
+
+@each("mime", ["image/png", "image/jpeg", "application/pdf"])
+def test_anthropic_and_google_are_sent_it_in_their_forms(mime: str) -> None:
+    first, shown, last = sent_by("anthropic/claude-sonnet-4-5", mime)["messages"][0]["content"]
+    assert (first["text"].strip(), last["text"].strip()) == ("before", "after")
+    assert shown["source"] == {"type": "base64", "media_type": mime, "data": base64(mime)}
+    parts = sent_by("gemini/gemini-2.5-flash", mime)["contents"][0]["parts"]
+    [data] = [part["inline_data"] for part in parts if "inline_data" in part]
+    assert data == {"data": base64(mime), "mime_type": mime}
+
+
+def test_a_content_that_is_gone_fails_the_call() -> None:
+    with pytest.raises(ModelError) as failed:
+        sent_by_nobody()
+    assert failed.value.code == "R0127"
+
+
+def sent_by_nobody() -> None:
+    def gone(_: Medium) -> bytes:
+        raise OSError("it is gone")
+
+    request = Request("openai/ours", (Message("user", str(medium("image/png"))),), contents=gone)
+
+    async def use(server: Server) -> None:
+        opened = open_model("openai/ours", {"openai": server.endpoint()})
+        try:
+            await opened.ask(request)
+        finally:
+            await opened.close()
+
+    serving(in_its_form, use)
+
+
+def test_tokens_are_those_of_the_published_examples() -> None:
+    """Those of OpenAI's page: 1024 x 1024 in tiles and patches, 2048 x 4096 in tiles, low detail; and Anthropic's."""
+    picture = Medium("image/png", "", 0, 1024, 1024)
+    assert tokens_of("openai/gpt-4o", picture).expected == 765
+    assert tokens_of("openai/gpt-4o", Medium("image/png", "", 0, 2048, 4096)).expected == 1105
+    assert tokens_of("openai/gpt-4o", Medium("image/png", "", 0, 4096, 8192, detail="low")).expected == 85
+    assert tokens_of("openai/gpt-4.1-mini", picture).expected == -(-1024 * 162 // 100)
+    assert round(tokens_of("anthropic/claude-sonnet-4-5", Medium("image/png", "", 0, 1000, 1000)).expected) == 1333
+    assert tokens_of("gemini/gemini-2.5-flash", Medium("image/png", "", 0, 960, 540)).expected == 6 * 258
+
+
+def test_files_are_read_inside_of_the_benchmark_only(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "bench", tmp_path / "elsewhere.png"
+    inside.mkdir()
+    (inside / "spec.tripos").write_text("", "utf-8")
+    (inside / "items.jsonl").write_text("{}\n", "utf-8")
+    outside.write_bytes(CONTENTS["image/png"])
+    (inside / "link.png").symlink_to(outside)
+    (inside / "ours.png").write_bytes(CONTENTS["image/png"])
+    folders = DataFolders((), access_of(inside / "spec.tripos"))
+    file = FoundFile("items.jsonl", str(inside / "items.jsonl"), "", {})
+    assert folders.medium(file, "image", "ours.png") == str(medium("image/png"))
+    for name in ("../elsewhere.png", str(outside), "link.png"):
+        with pytest.raises(UnfitMedium, match="outside of the benchmark"):
+            folders.medium(file, "image", name)
+    with pytest.raises(UnfitMedium, match="no file"):
+        folders.medium(file, "image", "https://example.org/a.png")
