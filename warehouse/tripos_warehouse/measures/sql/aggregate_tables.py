@@ -166,14 +166,16 @@ from (
         return paired_rows(self.plan, self.parts, rows, scored, least, self.cut.graders)
 
     def _pairs(self) -> str:
-        """Return a row a reply: what it has and what it should have, as texts and as numbers."""
+        """Return a row a reply, or a verdict on it: what it has and what it should have, as texts and as numbers."""
         one, other = self.scored
+        raters = ", ".join(f"{of}.evaluator" for of, scored in (("one", one), ("other", other)) if scored.judges)
+        rater = f"concat_ws(' ', {raters})" if raters else "''"
         taken = "any_value(coalesce(given, value::varchar)) as key, any_value(value) as value"
         own_key = "coalesce(one.given, one.value::varchar)"  # an alias `key` would lose against the column of `other`
         return self.parts.add(
             "rows",
             f"""select {columns(self.cut.dims, "one")}, one.item_id, one.sample_id, {own_key} as key,
-  other.key as gold, one.value, other.value as "gold value",
+  other.key as gold, one.value, other.value as "gold value", {rater} as "of rater",
   {own_key} is not null and other.key is not null as "has value"
 from (
 {indented(self._rows(one))}
@@ -182,7 +184,7 @@ from (
 
     def _beside(self, other: ScoredStep, alias: str, taken: str) -> str:
         """Return the join of what is scored beside the rows of `one`: a row a reply, or where it stands beside no reply
-        a row an item."""
+        a row an item. Of what judges give it is a row a verdict, beside those of the same judge where one is there."""
         arms = arm_columns(self.plan)
         if self.scored[0].of == other.of:
             also = ", sample_id"
@@ -192,7 +194,11 @@ from (
         shared = [f"one.{named(arm)} is not distinct from {alias}.{named(arm)}" for arm in arms]
         conditions = " and ".join([f"one.model = {alias}.model", f"one.item_id = {alias}.item_id", met, *shared])
         named_arms = "".join(f", {named(arm)}" for arm in arms)
-        rows = rows_sql(self.plan, other, replace(self.cut, dims=()), [named(arm) for arm in arms])
+        judged = ["evaluator"] if other.judges else []
+        named_arms += ", evaluator" if judged else ""
+        if set(other.judges) & set(self.scored[0].judges):
+            conditions += f" and one.evaluator = {alias}.evaluator"
+        rows = rows_sql(self.plan, other, replace(self.cut, dims=()), [*judged, *map(named, arms)])
         return f"""left join (
   select model, item_id{also}{named_arms}, {taken}
   from (

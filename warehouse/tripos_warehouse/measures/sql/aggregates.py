@@ -226,7 +226,8 @@ group by {self._by}""",
             pairs = self._pairs()
             return self.parts.add(
                 "rows",
-                f"""select {self._by}, item_id, sample_id as subject, item_id as "of item",
+                f"""select {self._by}, item_id, item_id as "of item",
+  concat_ws(' ', sample_id, nullif("of rater", '')) as subject,
   unnest(['values', 'gold']) as rater,
   unnest([key, gold]) as key, unnest([value, "gold value"]) as value, "has value"
 from {pairs}""",
