@@ -26,8 +26,8 @@ UNSAFE_MODULES = {"cloudpickle", "dill", "joblib", "marshal", "pickle", "shelve"
 UNSAFE_CALLS = {"eval", "exec", "compile"}
 KNOWN = {
     # The one place that runs functions of a benchmark, from the bytes that were checked.
-    ("runtime/tripos_runtime/asking/plugins.py", "exec"),
-    ("runtime/tripos_runtime/asking/plugins.py", "compile"),
+    ("runtime/tripos_runtime/asking/functions/plugins.py", "exec"),
+    ("runtime/tripos_runtime/asking/functions/plugins.py", "compile"),
     # A file without a name, which nothing but the process that wrote it can open.
     ("runtime/tripos_runtime/datasets/row_store.py", "pickle"),
     # The pipes between a run and the workers that it started itself: nobody else has their ends.

@@ -13,6 +13,8 @@ from typing import Any
 from tripos.api.compilation import find_spec
 from tripos.api.job import Job
 from tripos_compiler.plan import Plan
+from tripos_runtime.asking.functions.plugins import load_plugins
+from tripos_runtime.asking.functions.settings import AllowedPrograms, ProgramLimits
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
@@ -81,14 +83,26 @@ def to_last(says: Says) -> Answers:
 
 
 def figures_of(
-    folder: Path, spec: str, files: Mapping[str, str], says: Says, roles: Mapping[str, Says] | None = None
+    folder: Path,
+    spec: str,
+    files: Mapping[str, str],
+    says: Says,
+    roles: Mapping[str, Says] | None = None,
+    programs: Mapping[str, ProgramLimits] = {},
 ) -> Figures:
-    """Run a spec with one model, and with another for each role of `roles`, and evaluate its measures."""
-    return figures_in(folder, spec, files, to_last(says), {name: to_last(each) for name, each in (roles or {}).items()})
+    """Run a spec with one model, and with another for each role of `roles`, and evaluate its measures. `programs` may
+    be started."""
+    others = {name: to_last(each) for name, each in (roles or {}).items()}
+    return figures_in(folder, spec, files, to_last(says), others, programs)
 
 
 def figures_in(
-    folder: Path, spec: str, files: Mapping[str, str], answers: Answers, roles: Mapping[str, Answers] | None = None
+    folder: Path,
+    spec: str,
+    files: Mapping[str, str],
+    answers: Answers,
+    roles: Mapping[str, Answers] | None = None,
+    programs: Mapping[str, ProgramLimits] = {},
 ) -> Figures:
     """As `figures_of`, of models that reply to all messages."""
     others = roles or {}
@@ -102,7 +116,8 @@ def figures_in(
     binding = bind(plan, ("scripted",), {name: (name,) for name in others})
     store = Store.open(folder / "results", create=True)
     source = CaseSource(plan, found.folders, tuple(each.path for each in compilation.sources))
-    job = Job(plan, binding, Selection(), source, {}, store, "20260101-000000-0000", Limits(), None)
+    functions = load_plugins(plan, folder, programs=AllowedPrograms(programs))
+    job = Job(plan, binding, Selection(), source, functions, store, "20260101-000000-0000", Limits(), None)
     ending = asyncio.run(
         job.run({name: SayingModel(name, others.get(name, answers)) for name in binding.every}, _around)
     )

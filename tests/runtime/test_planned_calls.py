@@ -13,7 +13,7 @@ from tests.lengths import spread
 from tests.runtime.in_memory import MemoryLedger
 from tests.runtime.small_runs import ScriptedCaller, ScriptedModel
 from tripos.api.compilation import find_spec
-from tripos_runtime.asking.plugins import load_plugins
+from tripos_runtime.asking.functions.plugins import load_plugins
 from tripos_runtime.datasets.cases import CaseSource, planned_steps
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.engine import Engine

@@ -30,7 +30,8 @@ from tripos_compiler.plan import (
     Type,
 )
 from tripos_compiler.resolve.plugins.loading import plugin_version
-from tripos_runtime.asking.plugins import Loaded, PluginError, WrongValue, load_plugins, passed, returned
+from tripos_runtime.asking.functions.calling import Loaded, WrongValue, passed, returned
+from tripos_runtime.asking.functions.plugins import PluginError, load_plugins
 
 
 def plugin(

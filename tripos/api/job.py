@@ -17,7 +17,8 @@ from tripos.runs import RecordedBatches, run_row, step_rows, stored_media
 from tripos.ui import SOME_FAILED, Failure
 from tripos_compiler.plan import Grade, Plan
 from tripos_compiler.source import DataError
-from tripos_runtime.asking import NO_OTHERS, CallCounters, Loaded, OtherReplies
+from tripos_runtime.asking import NO_OTHERS, CallCounters, OtherReplies
+from tripos_runtime.asking.functions import Loaded
 from tripos_runtime.datasets import CaseSource, Selection, drawn_counts
 from tripos_runtime.drivers import MOST_UNITS, Engine, Settler, Share, work_name
 from tripos_runtime.models import Model, ModelError, Warming
@@ -131,6 +132,8 @@ class Job:
                 ending = _failed(error)
             return ending
         finally:
+            for each in self.functions.values():
+                each.close()
             with _untold(ending):
                 ledger.close()
 
@@ -143,6 +146,8 @@ class Job:
             ending = await self._call(ledger, models, around, share)
             return ending
         finally:
+            for each in self.functions.values():
+                each.close()
             with _untold(ending):
                 ledger.close()
 

@@ -22,6 +22,7 @@ from tripos.settings import (
     endpoints_of,
     limits_of,
     prices_of,
+    programs_of,
 )
 from tripos.ui import Failure
 from tripos_compiler.diagnostics import EVERY
@@ -256,6 +257,7 @@ def _wiring(
         limits=limits,
         plugin_folder=spec.main.parent,
         release_folders=spec.compilation.release_folders,
+        programs=programs_of(config),
         recorded=recorded,
         batch=batch,
         close=(lambda: None) if cassette is None else cassette.close,

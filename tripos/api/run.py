@@ -27,7 +27,8 @@ from tripos.releases import origin_of
 from tripos.runs import RunSettler, open_others
 from tripos.settings import Config, without_keys
 from tripos.ui import SOME_FAILED, Failure, told_interrupts
-from tripos_runtime.asking import CallCounters, PluginError
+from tripos_runtime.asking import CallCounters
+from tripos_runtime.asking.functions import PluginError
 from tripos_runtime.datasets import StopRule
 from tripos_runtime.drivers import PreparedRun, new_run_id
 from tripos_runtime.models import ModelError

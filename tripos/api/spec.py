@@ -19,7 +19,7 @@ from tripos.api.run import Callback, Run, Watcher, open_run, run_here, store_fai
 from tripos.api.selection import Choices
 from tripos.api.workers import worker_pool
 from tripos.releases.fetching import TYPED
-from tripos.settings import ChosenSettings, Config, denied_codes, project_settings, trust_in, value_fault
+from tripos.settings import ChosenSettings, Config, denied_codes, project_settings, trust_in, value_fault, with_programs
 from tripos.ui import Failure
 from tripos_compiler.diagnostics import nearest
 from tripos_warehouse.errors import StoreError
@@ -78,6 +78,8 @@ class RunOptions(CaseOptions, total=False):
     max_retries: int
     timeout_s: float
     patience_s: float
+    allow_programs: Names
+    """The programs that scorers may start, as `--allow-program` takes them."""
     locked: str | Path | None
     """The lock file that the run is held to."""
     workers: int
@@ -347,7 +349,7 @@ def _with_options(config: Config, store: str | Path | None, options: Mapping[str
         table["reuse"] = tuple(paths_of(options["reuse"]))
     if options.get("budget"):
         table["budget"] = _names(options["budget"])
-    return config.model_copy(update=table)
+    return with_programs(config.model_copy(update=table), _names(options.get("allow_programs") or ()))
 
 
 def _names(given: Names) -> tuple[str, ...]:

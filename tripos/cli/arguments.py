@@ -134,6 +134,12 @@ def add_allow_outside(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--allow-outside", action="store_true", help=help_)
 
 
+def add_programs(parser: argparse.ArgumentParser) -> None:
+    """Add the option of programs that scorers start."""
+    help_ = "let scorers start this program, or ask the service NAME at URL; may be repeated"
+    parser.add_argument("--allow-program", metavar="NAME[=URL]", action="append", default=[], help=help_)
+
+
 def add_releases(parser: argparse.ArgumentParser) -> None:
     """Where releases are that the spec extends."""
     help_ = "search this folder too for releases that the spec extends"

@@ -16,12 +16,12 @@ from tripos.importing.records import FileRows
 from tripos.importing.row_errors import RowError
 from tripos.importing.samples import CaseReplies, ImportedReplies, read_replies
 from tripos.runs import run_row, step_rows
-from tripos.settings import Config, with_identities
+from tripos.settings import Config, programs_of, with_identities
 from tripos.ui import Failure
 from tripos_compiler.language import with_functions
 from tripos_compiler.plan import Ask, Made, Plan
 from tripos_compiler.source import DataError
-from tripos_runtime.asking import NO_RELEASES, PluginError, load_plugins
+from tripos_runtime.asking.functions import NO_RELEASES, Loaded, PluginError, load_plugins
 from tripos_runtime.datasets import CaseSource, NotRunnable, Selection, SubsetTags, check_recordable, drawn_counts
 from tripos_runtime.drivers import Recorder, Refusal, item_row, new_run_id
 from tripos_runtime.forecast import data_maker
@@ -174,8 +174,10 @@ def record(
     _check_roles(plan, roles)
     root = Path(config.store)
     ledger: Any = open_ledger(Store.open(root, create=False), plan.fingerprints) if _is_there(root) else _NoLedger()
+    functions: Mapping[str, Loaded] = {}
     try:
-        with with_functions(load_plugins(plan, folder, releases, source.trust)):
+        functions = load_plugins(plan, folder, releases, source.trust, programs_of(config))
+        with with_functions(functions):
             made = take_made_rows(plan, source, config, ledger, roles, command)
             replies = read_replies(table, plan, source)
             check_recordable(replies.scenarios)
@@ -188,6 +190,8 @@ def record(
     except (NotRunnable, PluginError) as error:
         raise Failure(error.code, error.message, error.hint) from error
     finally:
+        for each in functions.values():
+            each.close()
         ledger.close()
 
 

@@ -62,7 +62,7 @@ def name_of(statement: Statement) -> Name | None:
     """Return the name that a statement declares."""
     if "name" in statement.values:
         return statement.find_name("name")
-    if statement.construct in ("scorer", "formula", "python_scorer", "named", "aggregate"):
+    if statement.construct in ("scorer", "formula", "python_scorer", "program_scorer", "named", "aggregate"):
         return scorer_name(statement.values.get("call"))
     return None
 

@@ -95,6 +95,7 @@ KINDS = {
     "scorer": SymbolKind.Function,
     "formula": SymbolKind.Function,
     "python_scorer": SymbolKind.Function,
+    "program_scorer": SymbolKind.Function,
     "named": SymbolKind.Function,
     "function": SymbolKind.Function,
     "aggregate": SymbolKind.Function,

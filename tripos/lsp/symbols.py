@@ -44,7 +44,7 @@ def path_named(view: View, offset: int) -> str | None:
 
 def _file(view: View, statement: Statement, written: str) -> str | None:
     name = written.partition(":")[0] if ".py" in written else written
-    if statement.construct in ("use", "function", "python_scorer", "aggregate"):
+    if statement.construct in ("use", "function", "python_scorer", "program_scorer", "aggregate"):
         used = path_beside(view.path, name)
         return used if view.session.documents.find_text(used) is not None else None
     folders = [Path(view.path).parent, *(folder for each in view.checked for folder in each.benchmark.data_folders)]

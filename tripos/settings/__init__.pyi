@@ -33,6 +33,10 @@ from .load import (
     value_fault as value_fault,
     with_options as with_options,
 )
+from .programs import (
+    programs_of as programs_of,
+    with_programs as with_programs,
+)
 from .toml_lines import (
     read_toml as read_toml,
 )

@@ -26,6 +26,18 @@ Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Cost = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
+def checked_address(text: str) -> str:
+    """Return an address of a server. Raises `ValueError` for what is none."""
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("an address begins with http:// or https://")
+    try:
+        parts.port, parts.hostname.encode("idna")
+    except ValueError as error:
+        raise ValueError("the address has no valid host and port") from error
+    return text.rstrip("/")
+
+
 class EndpointConfig(BaseModel):
     """Where a model, or every model of a provider, is reached, and how hard. `api_key_env` names an environment
     variable; `name` says who answers there, and stays when that moves. `replicas` are further addresses of the same,
@@ -45,14 +57,7 @@ class EndpointConfig(BaseModel):
     @field_validator("base_url")
     @classmethod
     def _is_address(cls, text: str) -> str:
-        parts = urlsplit(text)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("an address begins with http:// or https://")
-        try:
-            parts.port, parts.hostname.encode("idna")
-        except ValueError as error:
-            raise ValueError("the address has no valid host and port") from error
-        return text.rstrip("/")
+        return checked_address(text)
 
     @field_validator("replicas")
     @classmethod
@@ -110,6 +115,22 @@ class ClusterConfig(BaseModel):
         return options
 
 
+class ProgramConfig(BaseModel):
+    """A program that a run may start, for that it stands here: its limits, and the address of a service."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    timeout_s: float = Field(default=120.0, gt=0, le=86400)
+    memory_mb: int = Field(default=4096, ge=64, le=1_048_576)
+    batch: int = Field(default=8, ge=1, le=1024)
+    processes: int | None = Field(default=None, ge=1, le=256)
+    url: str | None = None
+
+    @field_validator("url")
+    @classmethod
+    def _is_service(cls, text: str | None) -> str | None:
+        return None if text is None else checked_address(text)
+
+
 class CheckConfig(BaseModel):
     """The settings of checks. `deny` has the codes of warnings that count as errors, or `warnings` for all."""
 
@@ -137,6 +158,7 @@ class ProfileSettings(BaseModel):
     roles: dict[str, Texts] = Field(default_factory=dict)
     endpoints: dict[str, EndpointConfig] = Field(default_factory=dict)
     prices: dict[str, PriceConfig] = Field(default_factory=dict)
+    programs: dict[str, ProgramConfig] = Field(default_factory=dict)
     limits: LimitsConfig = LimitsConfig()
     budget: Texts = ()
     check: CheckConfig = CheckConfig()

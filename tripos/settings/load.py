@@ -23,7 +23,7 @@ from tripos_compiler.diagnostics import nearest, not_utf8
 from tripos_runtime.datasets import TRUSTED, Trust
 
 UNKNOWN_VARIABLE = "W1208"
-MERGED = ("roles", "endpoints", "prices", "limits", "check", "cluster")
+MERGED = ("roles", "endpoints", "prices", "programs", "limits", "check", "cluster")
 """Tables of which a later layer replaces entries; any other setting it replaces whole."""
 OPTIONS: Mapping[str, tuple[str, ...]] = {
     "store": ("store",),
@@ -125,7 +125,13 @@ def with_options(config: Config, options: Namespace) -> Config:
             update[name] = tuple(update[name])
     for name in table.keys() - update.keys():
         update[name] = getattr(config, name).model_copy(update=table[name])
-    return config.model_copy(update=update)
+    config = config.model_copy(update=update)
+    allowed = getattr(options, "allow_program", ())
+    if not allowed:
+        return config
+    from tripos.settings.programs import with_programs  # few commands start one
+
+    return with_programs(config, allowed)
 
 
 def load_settings(

@@ -30,7 +30,7 @@ PAGES: dict[str, tuple[str, ...]] = {name: (name,) for name in ALONE} | {
     "let": ("let", "named"),
     "use": ("use", "use_release"),
     "score": ("score", "grade"),
-    "scorer": ("scorer", "formula", "python_scorer"),
+    "scorer": ("scorer", "formula", "python_scorer", "program_scorer"),
 }
 """The pages below `docs/language/`, and the constructs that each describes with a signature of their own. Any other
 construct is described where the block is that it stands in."""

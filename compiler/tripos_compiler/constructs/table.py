@@ -281,6 +281,13 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct("formula", (FILE,), "scorer CALL = VALUE", "a scorer that is an expression", keyword="scorer"),
     Construct("python_scorer", (FILE,), "scorer CALL -> TYPE from PATH [pure]", "a scorer in Python", keyword="scorer"),
     Construct(
+        "program_scorer",
+        (FILE,),
+        "scorer CALL -> TYPE from program PATH",
+        "a scorer that is a program of its own",
+        keyword="scorer",
+    ),
+    Construct(
         "gives",
         ("scorer",),
         "gives TYPE [metrics]",

@@ -124,7 +124,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "dimension": ("dimension",),
     "dataset": ("dataset", "like", "made"),
     "scenario": ("scenario",),
-    "scorer": ("scorer", "formula", "python_scorer", "named"),
+    "scorer": ("scorer", "formula", "python_scorer", "program_scorer", "named"),
     "aggregate": ("aggregate",),
     "measure": ("measure",),
     "subset": ("subset",),

@@ -18,7 +18,7 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     "axes": ("axis",),
     "arms": ("arm",),
     "metrics": ("metric",),
-    "scorers": ("scorer", "formula", "python_scorer"),
+    "scorers": ("scorer", "formula", "python_scorer", "program_scorer"),
     "datasets": ("dataset", "like", "made"),
     "trees": ("tree",),
     "functions": ("function", "named", "aggregate"),

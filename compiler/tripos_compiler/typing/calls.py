@@ -22,6 +22,7 @@ from tripos_compiler.source import Argument, CallExpr, Name
 from tripos_compiler.typing.checker import Checker
 from tripos_compiler.typing.comprehensions import comprehension, is_comprehension
 
+IN_SCORE = "use it in a `score`"
 DEEPEST_FORMULA = 32
 """How deep formula scorers may use each other; circles are reported where they are declared."""
 
@@ -211,20 +212,21 @@ def _scorer(elaborator: Checker, syntax: CallExpr, name: str) -> Typed | None:
     if name in program.formulas:
         return _formula(elaborator, syntax, program.formulas[name])
     if name in program.plugins:
-        return _plugged(elaborator, syntax, name, program.plugins[name])
+        plugin = program.plugins[name]
+        if plugin.external is not None and (elaborator.judge is None or not elaborator.judge.programs):
+            elaborator.error("E0303", f"`{name}` is a program, which is not started here", syntax.span, IN_SCORE)
+            return None
+        return _plugged(elaborator, syntax, name, plugin)
     scorer = program.scorers.get(name)
     if scorer is None:
         if name in program.late:
-            elaborator.error(
-                "E0303", f"`{name}` {program.late[name]}, which is not done here", syntax.span, "use it in a `score`"
-            )
+            elaborator.error("E0303", f"`{name}` {program.late[name]}, which is not done here", syntax.span, IN_SCORE)
         return None  # else it was reported
     given = scorer_arguments(elaborator, syntax, scorer)
     if given is None:
         return None
     if elaborator.judge is None:
-        help_ = "use it in a `score`"
-        elaborator.error("E0303", f"`{name}` is a judge, which is not asked here", syntax.span, help_)
+        elaborator.error("E0303", f"`{name}` is a judge, which is not asked here", syntax.span, IN_SCORE)
         return None
     return elaborator.judge(syntax, scorer, given)
 
@@ -264,7 +266,10 @@ def _formula(elaborator: Checker, syntax: CallExpr, formula: FormulaScorer) -> T
         elaborator.program.index.mean(typed.expr, takes)
     if elaborator.judge is None and any(item.code == "E0303" for item in said):
         message = f"`{formula.name.text}` asks a judge, which is not done here"
-        elaborator.error("E0303", message, syntax.span, "use it in a `score`")
+        elaborator.error("E0303", message, syntax.span, IN_SCORE)
+    elif typed is None and any(item.code == "E0303" for item in said):
+        message = f"`{formula.name.text}` needs a program, which is not started here"
+        elaborator.error("E0303", message, syntax.span, IN_SCORE)
     return typed
 
 

@@ -12,6 +12,9 @@ from tripos_compiler.source import Argument, CallExpr, Span, Syntax
 class Judge(Protocol):
     """Checks a call of a judge, where one may be called."""
 
+    programs: bool
+    """True where scorers may be called too that are programs."""
+
     def __call__(self, call: CallExpr, scorer: Scorer, given: dict[str, Typed]) -> Typed | None: ...
     def each(self, loop: Loop) -> Judge:
         """Return the same for what is asked for each element of a list."""

@@ -33,12 +33,6 @@ from .other_replies import (
 from .plan_questions import (
     Questions as Questions,
 )
-from .plugins import (
-    NO_RELEASES as NO_RELEASES,
-    Loaded as Loaded,
-    PluginError as PluginError,
-    load_plugins as load_plugins,
-)
 from .prompting import (
     PromptPlaceholders as PromptPlaceholders,
     ask_messages as ask_messages,

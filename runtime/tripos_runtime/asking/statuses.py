@@ -21,7 +21,7 @@ from __future__ import annotations
 from typing import Final
 
 from tripos_compiler.language import NOT_APPLICABLE as _NOT_APPLICABLE, UNDEFINED as _UNDEFINED
-from tripos_runtime.asking.plugins import FUNCTION_ERROR
+from tripos_runtime.asking.functions import FUNCTION_ERROR
 
 OK: Final = "ok"
 SCORED: Final = "scored"

@@ -40,6 +40,7 @@ from tripos_runtime.program import (
     Need,
     Pair,
     Program,
+    ProgramValue,
     ReplyNeed,
     Result,
     Shared,
@@ -147,6 +148,8 @@ class Live(Keeping):
                 return await self._hold(need, at)
             case Nearness():
                 return await self._near(need, at)
+            case ProgramValue():
+                return await need.scorer.awaited(need.request)
 
     async def _reply(self, need: ReplyNeed, at: At) -> Answer | Unavailable:
         """Return the reply to a step. Whoever needs it first asks for it, and with it for the samples that are sent the

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tripos_compiler.plan import Plan, Settings
-from tripos_runtime.asking import Loaded, load_plugins
+from tripos_runtime.asking.functions import NO_PROGRAMS, AllowedPrograms, Loaded, load_plugins
 from tripos_runtime.datasets import CaseSource, Selection, check_approved
 from tripos_runtime.models import Model
 from tripos_runtime.roles import (
@@ -57,6 +57,8 @@ class RunInputs:
     """The folder of the spec's main file, from which the paths of plug-ins are seen."""
     release_folders: Mapping[str, str] = field(default_factory=dict)
     """The folders of releases that the spec extends, by `NAME-VERSION`."""
+    programs: AllowedPrograms = NO_PROGRAMS
+    """The programs that may be started."""
     recorded: frozenset[str] = frozenset()
     """The models that answer from a recording or from a release, and are not opened by name."""
     batch: bool = False
@@ -84,7 +86,8 @@ class PreparedRun:
     @cached_property
     def functions(self) -> Mapping[str, Loaded]:
         """The plug-ins of the plan, loaded. Raises `PluginError`."""
-        return load_plugins(self.plan, self.wiring.plugin_folder, self.wiring.release_folders, self.source.trust)
+        wiring = self.wiring
+        return load_plugins(self.plan, wiring.plugin_folder, wiring.release_folders, self.source.trust, wiring.programs)
 
     @cached_property
     def models(self) -> Mapping[str, Model]:

@@ -23,6 +23,7 @@ from tripos_runtime.program import (
     Names,
     Nearness,
     Need,
+    ProgramValue,
     ReplyNeed,
     Scored,
     Shared,
@@ -142,6 +143,8 @@ class _Recording:
         """Return what is sent for a need: vectors are not asked for, and nobody is asked for a reply."""
         if isinstance(need, Nearness):
             return {}
+        if isinstance(need, ProgramValue):
+            return need.scorer.asked(need.request)
         assert isinstance(need, ReplyNeed), "conversations are left out"
         step, name = need.call.step, need.call.name
         assert isinstance(step, Ask)

@@ -42,6 +42,7 @@ from tripos_runtime.program import (
     Nearness,
     Need,
     Pair,
+    ProgramValue,
     ReplyNeed,
     Result,
     Talked,
@@ -211,6 +212,8 @@ class _CaseView:
                 return self._hold(at, need)
             case Nearness():
                 return self._near(at, need)
+            case ProgramValue():  # no program runs before a run
+                return pending("program")
 
     def _take(self, at: _At) -> None:
         """Note what is not asked."""

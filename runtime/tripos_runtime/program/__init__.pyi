@@ -33,6 +33,7 @@ from .needs import (
     Nearness as Nearness,
     Need as Need,
     Program as Program,
+    ProgramValue as ProgramValue,
     ReplyNeed as ReplyNeed,
     Result as Result,
     Scored as Scored,

@@ -17,6 +17,7 @@ from tripos_compiler.language import PLACE, Missing, Unavailable, elements, eval
 from tripos_compiler.language.library import Dialogue
 from tripos_compiler.plan import Binary, Column, Expr, Grade, Loop, Retrieve, Score, Unary
 from tripos_runtime.asking import PENDING, PreparedQuestion, PromptPlaceholders, Said
+from tripos_runtime.asking.functions import ExternalScorer, ScorerRequest
 from tripos_runtime.models import Message
 from tripos_runtime.program.calls import Conversation, Places, StepCall
 from tripos_runtime.program.names import Names
@@ -82,9 +83,18 @@ class Nearness:
     certain: bool = True
 
 
-Need = ReplyNeed | HeldConversation | Nearness
+@dataclass(frozen=True, slots=True)
+class ProgramValue:
+    """A score needs what a scorer says that is a program. Sent: the value or `Unavailable`."""
+
+    scorer: ExternalScorer
+    request: ScorerRequest
+
+
+Need = ReplyNeed | HeldConversation | Nearness | ProgramValue
 Got = Any
-"""An `Answer`, the values of a `Nearness`, the results of programs side by side, or `Unavailable`."""
+"""An `Answer`, the values of a `Nearness`, that of a program, the results of programs side by side, or
+`Unavailable`."""
 Program = Generator["Need | list[Program]", Got, Any]
 
 

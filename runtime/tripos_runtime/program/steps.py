@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -31,6 +31,7 @@ from tripos_runtime.asking import (
     repeated,
     score_rows,
 )
+from tripos_runtime.program.answers import answered, by_judge, replies, side_by_side, with_programs
 from tripos_runtime.program.calls import StepCall
 from tripos_runtime.program.conversing import Systems, talk_program
 from tripos_runtime.program.names import Names, RuledOut, kept_elements, kept_value, said, worst
@@ -76,7 +77,7 @@ class UnitProgram:
                 case Ask():
                     yield from self._ask(step)
                 case Score() | Column():
-                    self._score(step)
+                    yield from self._score(step)
                 case Grade():
                     yield from self._grade(step)
                 case Converse():
@@ -122,7 +123,7 @@ class UnitProgram:
             model = unit.bound.model_of(ask, unit.model)
             calls = [StepCall("samples", name, ask.role, model, ask) for name in unit.listed[step.name]]
             needs = [ReplyNeed(call, prompt, question, number, certain) for number, call in enumerate(calls)]
-            got = yield from _side_by_side([_answered(need) for need in needs])
+            got = yield from side_by_side([answered(need) for need in needs])
             lacking = [each for each in got if isinstance(each, Unavailable)]
             if not lacking:
                 names.listed(step, [(each.text, each.value, each.status) for each in got])
@@ -145,20 +146,20 @@ class UnitProgram:
             self.out.append(Unheld(talk, against))
         names.lacks(step, against.status, against.reason)
 
-    def _score(self, step: Score | Column) -> None:
+    def _score(self, step: Score | Column) -> Program:
         if isinstance(step, Score) and step.element is not None:
-            self._score_elements(step)
+            yield from self._score_elements(step)
             return
-        found, against = self.names.value_of(step)
+        found, against = yield from with_programs(partial(self.names.value_of, step))
         value, given = None, None
         if against is None:
             value, given = (float(found), None) if isinstance(step, Score) else kept_value(found)
         status, reason = (SCORED, None) if against is None else (against.status, against.reason)
         self.out.append(Scored(step, None, None, {step.name: (value, status)}, given, reason))
 
-    def _score_elements(self, step: Score) -> None:
+    def _score_elements(self, step: Score) -> Program:
         """Keep the scores of all elements of a list in one row, with the elements."""
-        found = self.names.element_values(step)
+        found = yield from with_programs(partial(self.names.element_values, step))
         against = found if isinstance(found, Unavailable) else worst(found)
         listed, given = (None, None) if isinstance(found, Unavailable) else kept_elements(found)
         status, reason = (SCORED, None) if against is None else (against.status, against.reason)
@@ -171,8 +172,8 @@ class UnitProgram:
         if self.unit.stronger(step):
             yield from self._cascade(step, calls, prompt, question, against, certain)
             return
-        programs = [self._graded(step, each, prompt, question, against, certain) for each in _by_judge(calls)]
-        yield from _side_by_side(programs)
+        programs = [self._graded(step, each, prompt, question, against, certain) for each in by_judge(calls)]
+        yield from side_by_side(programs)
 
     def _cascade(
         self,
@@ -189,14 +190,14 @@ class UnitProgram:
         stronger = [call for call in calls if call.role != scorer.role]
         asked, open_ = first, calls
         if against is None:
-            got = yield from _replies(first, prompt, question, certain)
+            got = yield from replies(first, prompt, question, certain)
             if isinstance(got, Unavailable) and is_pending(got):
-                yield from _replies(stronger, prompt, question, False)
+                yield from replies(stronger, prompt, question, False)
                 return
             if not isinstance(got, Unavailable):
                 sure = confidence(step, got)
                 if sure is not None and sure < scorer.unsure_below:
-                    asked, got = stronger, (yield from _replies(stronger, prompt, question, certain))
+                    asked, got = stronger, (yield from replies(stronger, prompt, question, certain))
                 else:
                     settled = RuledOut(step.name, NOT_APPLICABLE, "the first judges are sure")
                     self.out.extend(Unasked(call, settled) for call in stronger)
@@ -222,7 +223,7 @@ class UnitProgram:
         """Return what one judge says of a reply."""
         judge = calls[0]
         if against is None:
-            got = yield from _replies(calls, prompt, question, certain)
+            got = yield from replies(calls, prompt, question, certain)
             if not isinstance(got, Unavailable):
                 values = score_rows(step, self.world.plan.scorer(step.scorer), got)
                 self.out.append(Scored(step, judge.name, judge.model, values))
@@ -243,8 +244,8 @@ class UnitProgram:
         question, prompt = self._judged(step)
         calls = [call for call in self.unit.calls if call.step is step]
         if against is None:
-            judges = _by_judge(calls)
-            answers = yield from _side_by_side([_replies(each, prompt, question, certain) for each in judges])
+            judges = by_judge(calls)
+            answers = yield from side_by_side([replies(each, prompt, question, certain) for each in judges])
             reasons = [each for each in answers if isinstance(each, Unavailable)]
             if not reasons:
                 names.gave(step.name, said(step, self.world.plan.scorer(step.scorer), answers))
@@ -269,7 +270,7 @@ class UnitProgram:
                 against = reason
             else:
                 asked = [self._about(step, each, calls.pop(each.places), certain) for each in found]
-                told = (yield from _side_by_side(asked)) if asked else []
+                told = (yield from side_by_side(asked)) if asked else []
                 ruled_out = RuledOut(step.name, NOT_APPLICABLE, f"`{step.name}` has no such element")
                 self.out.extend(Unasked(call, ruled_out) for each in calls.values() for call in each)
                 if all(each.certain for each in found):
@@ -285,7 +286,7 @@ class UnitProgram:
         """Return what judges say of one element; `Missing` where they say nothing."""
         question, prompt = self._judged(step, element.names)
         sure = certain and element.certain
-        answers = yield from _side_by_side([_replies(each, prompt, question, sure) for each in _by_judge(calls)])
+        answers = yield from side_by_side([replies(each, prompt, question, sure) for each in by_judge(calls)])
         reasons = [each for each in answers if isinstance(each, Unavailable)]
         if not reasons:
             return said(step, self.world.plan.scorer(step.scorer), answers)
@@ -337,8 +338,8 @@ def pair_program(world: World, pair: Pair, names: Names, out: list[Result]) -> P
     question = world.questions.of(step, pair.case.language)
     prompt = JudgePrompt(world, step, question, pair.case, names.values)
     scorer = world.plan.scorer(step.scorer)
-    programs = [_compared(scorer, calls, prompt, question, against, certain, out) for calls in _by_judge(pair.calls)]
-    yield from _side_by_side(programs)
+    programs = [_compared(scorer, calls, prompt, question, against, certain, out) for calls in by_judge(pair.calls)]
+    yield from side_by_side(programs)
 
 
 def _compared(
@@ -352,7 +353,7 @@ def _compared(
 ) -> Program:
     """Return what one judge says of a pair."""
     if against is None:
-        got = yield from _replies(calls, prompt, question, certain)
+        got = yield from replies(calls, prompt, question, certain)
         if not isinstance(got, Unavailable):
             value, status = repeated(scorer, [each.value or (None, each.status) for each in got])
             out.append(Compared(calls[0], calls[0].name, value, status))
@@ -362,36 +363,6 @@ def _compared(
         against = got
     out.extend(Unasked(call, against) for call in calls)
     out.append(Compared(calls[0], None, None, against.status, against.reason))
-
-
-def _by_judge(calls: Iterable[StepCall]) -> list[list[StepCall]]:
-    """Return the calls of each judge."""
-    found: dict[str, list[StepCall]] = {}
-    for call in calls:
-        found.setdefault(call.model, []).append(call)
-    return list(found.values())
-
-
-def _side_by_side(programs: list[Program]) -> Program:
-    """Return the results of programs that go on side by side."""
-    if len(programs) == 1:
-        return [(yield from programs[0])]
-    found = (yield programs) if programs else []
-    return found
-
-
-def _replies(calls: Sequence[StepCall], prompt: JudgePrompt, question: PreparedQuestion, certain: bool) -> Program:
-    """Return every reply of one judge to the same, or why there is one less."""
-    needs = [_answered(ReplyNeed(call, prompt, question, call.number, certain)) for call in calls]
-    answers = yield from _side_by_side(needs)
-    against = [each for each in answers if isinstance(each, Unavailable)]
-    return next((each for each in against if is_pending(each)), against[0]) if against else answers
-
-
-def _answered(need: ReplyNeed) -> Program:
-    """The answer to one need, as a program beside others."""
-    got = yield need
-    return got
 
 
 def holds(step: Ask | Converse | Retrieve | Judging, names: Names) -> tuple[Unavailable | None, bool]:

@@ -40,6 +40,7 @@ from tripos_runtime.program import (
     Names,
     Need,
     Pair,
+    ProgramValue,
     ReplyNeed,
     Shared,
     Unit,
@@ -287,6 +288,7 @@ class _Driver(Live):
 
     async def meet(self, need: Need, at: At) -> Got:
         """Return what is sent to a program for a need, of which it is noted at which step it came up."""
+        assert not isinstance(need, ProgramValue), "scores are left out"
         step = (
             need.call.step
             if isinstance(need, ReplyNeed)

@@ -30,7 +30,8 @@ from tripos.api.workers.messages import (
 from tripos.runs import open_others
 from tripos.settings import divided
 from tripos.ui import Failure
-from tripos_runtime.asking import CallCounters, PluginError
+from tripos_runtime.asking import CallCounters
+from tripos_runtime.asking.functions import PluginError
 from tripos_runtime.drivers import Share
 from tripos_runtime.models import ModelError
 from tripos_warehouse.errors import StoreError

@@ -7,6 +7,7 @@ import argparse
 from tripos.cli.arguments import (
     above_zero,
     add_junit,
+    add_programs,
     add_roles,
     add_spec,
     add_store_options,
@@ -122,6 +123,7 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--patience", type=seconds, metavar="S", help=help_)
     help_ = "refuse to run with data, models, prices or functions that differ from the lock file (default: tripos.lock)"
     parser.add_argument("--locked", metavar="FILE", nargs="?", const="tripos.lock", help=help_)
+    add_programs(parser)
     parser.add_argument("--dry-run", action="store_true", help="forecast calls, reuse and cost; make no call")
     help_ = "write the progress of the run as JSON Lines to a file, or to standard output for `-`"
     parser.add_argument("--events", metavar="FILE", help=help_)

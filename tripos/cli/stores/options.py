@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import argparse
 
-from tripos.cli.arguments import add_deny, add_store_options, add_untrusted, duration, port, positive, share
+from tripos.cli.arguments import (
+    add_deny,
+    add_programs,
+    add_store_options,
+    add_untrusted,
+    duration,
+    port,
+    positive,
+    share,
+)
 from tripos.cli.parser import Parser
 
 
@@ -39,6 +48,7 @@ def add_import(parser: argparse.ArgumentParser) -> None:
     help_ = "model of another role that replies; may be repeated"
     samples.add_argument("--role", metavar="NAME=MODEL", action="append", default=[], help=help_)
     add_deny(samples)
+    add_programs(samples)
     add_untrusted(samples)
     for action in (scores, samples):
         add_store_options(action)

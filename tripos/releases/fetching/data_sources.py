@@ -6,7 +6,6 @@ own, without the keys of the environment, and its rows are kept under a name wit
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -17,11 +16,10 @@ from tripos.releases.fetching.download import Web, save_file
 from tripos.releases.fetching.hub import fetch_file_from_hub, place_of
 from tripos.releases.fetching.reach import Reach
 from tripos_compiler.source import DataError
+from tripos_runtime.asking.functions import environment
 from tripos_runtime.datasets import HUB, PROGRAM
 
 LONGEST_S = 3600.0
-KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TEMP", "SYSTEMROOT", "VIRTUAL_ENV")
-"""The variables of the environment that a program of rows gets: no key is among them."""
 _RUNNER = """
 import importlib.util, json, os, sys
 path, function, out = sys.argv[1:]
@@ -64,12 +62,11 @@ class DataFetcher:
         with tempfile.TemporaryDirectory(dir=target.parent) as folder:
             out = Path(folder) / "rows.jsonl"
             command = [sys.executable, "-B", "-P", "-c", _RUNNER, program.name, function, str(out.resolve())]
-            own = {name: os.environ[name] for name in KEPT if name in os.environ}
             try:
                 ended = subprocess.run(
                     command,
                     cwd=program.parent,
-                    env={**own, "PYTHONHASHSEED": "0", "PYTHONIOENCODING": "utf-8"},
+                    env=environment(),
                     capture_output=True,
                     text=True,
                     errors="replace",

@@ -21,7 +21,7 @@ from tripos.ui import Failure
 from tripos_compiler.language import item_id
 from tripos_compiler.plan import Plan
 from tripos_compiler.source import FoundRelease
-from tripos_runtime.asking import NO_RELEASES
+from tripos_runtime.asking.functions import NO_RELEASES
 from tripos_runtime.datasets import CaseSource, MadeRow, Origins, RowFile, Selection
 from tripos_runtime.forecast import data_maker
 from tripos_runtime.roles import BindingError, RoleBinding, bind
@@ -161,11 +161,11 @@ def _binding(plan: Plan, roles: str, models: list[str], identities: str | None) 
 def _make(plan: Plan, source: CaseSource, binding: RoleBinding, store: Store, releases: Mapping[str, str]) -> None:
     """Go through what a store has, without asking anybody."""
     from tripos.runs import Committed
-    from tripos_runtime.asking import PluginError, load_plugins
+    from tripos_runtime.asking.functions import PluginError, load_plugins
 
     maker = data_maker(plan, source, Selection(), binding, Committed(store, plan.fingerprints))
     try:
-        maker.functions = load_plugins(plan, Path(source.spec_files[0]).parent, releases, source.trust)
+        maker.functions = load_plugins(plan, Path(source.spec_files[0]).parent, releases, source.trust, programs=None)
         maker.go_through()
     except (PluginError, StoreError) as error:
         raise Failure("S0854", error.message, error.hint) from error

@@ -3,6 +3,9 @@ from .loading import (
     is_known_early as is_known_early,
     read_python as read_python,
 )
+from .programs import (
+    read_program as read_program,
+)
 from .signatures import (
     PythonFunction as PythonFunction,
 )

@@ -70,7 +70,7 @@ def read_python(program: Program, statement: Statement) -> tuple[Plugin, PythonF
         if re.match(r"[/\\~]|[A-Za-z]:", path):
             raise Unusable("E0310", f"`{path}` is an absolute path", WRITTEN)
         place = path_beside(written.span.source.path, path)
-        source = _read(program, place)
+        source = read_beside(program, place)
         file = parse_python(source)
         found = file.function(function)
     except Unusable as reason:
@@ -112,7 +112,8 @@ def report(program: Program, reason: Unusable, where: Span) -> None:
     program.diagnostics.error(reason.code, reason.message, where, *labels, help=reason.help)
 
 
-def _read(program: Program, path: str) -> Source:
+def read_beside(program: Program, path: str) -> Source:
+    """Return a Python file of the spec. Raises `Unusable`, E0310, where it cannot be read."""
     assert program.read_text is not None, "`resolve` sets it"
     try:
         return Source(path, program.read_text(path))

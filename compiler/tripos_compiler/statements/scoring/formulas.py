@@ -185,6 +185,8 @@ def _check(program: Program, formula: FormulaScorer, parameters: Parameters, dep
 class _Judged:
     """Stands for a judge's verdict while a formula is checked: there is no reply yet."""
 
+    programs = True
+
     def __init__(self, program: Program) -> None:
         self.program = program
 

@@ -155,12 +155,7 @@ def free_name(program: Program, kind: str, name: Name) -> bool:
 
 def lower_python_scorer(program: Program, statement: Statement, name: Name, parameters: Parameters | None) -> None:
     """`scorer NAME(params) -> TYPE from "file.py:function"`: what is declared here and what stands there must agree."""
-    written = statement.syntax("type")
-    returns = read_type(program, written)
-    if returns is not None and returns.kind not in ("bool", "integer", "number"):
-        help_ = "a score is a bool, an integer, a number or a range"
-        program.diagnostics.error("E0301", "this is not a score", written.span, help=help_)
-        returns = None
+    returns = score_type(program, statement)
     found = read_python(program, statement)
     if found is None or parameters is None or returns is None:
         return
@@ -168,9 +163,20 @@ def lower_python_scorer(program: Program, statement: Statement, name: Name, para
     plugin = plugin.model_copy(
         update={"name": name.text, "parameters": parameters.types, "optional": (), "returns": returns}
     )
-    if _agrees(program, name, plugin, parameters, written.span, python):
+    if _agrees(program, name, plugin, parameters, statement.syntax("type").span, python):
         program.index.define("scorer", name.text, name.span, detail=plugin_shown(plugin))
         program.plugins.setdefault(name.text, plugin)
+
+
+def score_type(program: Program, statement: Statement) -> Type | None:
+    """Return the type that a scorer is declared to give. None, reported, where it is no score."""
+    written = statement.syntax("type")
+    returns = read_type(program, written)
+    if returns is not None and returns.kind not in ("bool", "integer", "number"):
+        help_ = "a score is a bool, an integer, a number or a range"
+        program.diagnostics.error("E0301", "this is not a score", written.span, help=help_)
+        return None
+    return returns
 
 
 def _agrees(

@@ -29,7 +29,7 @@ def _scored_value(steps: Steps, statement: Statement, name: Name, value: Syntax)
     when = steps.condition(statement)
     condition = when.expr if isinstance(when, Typed) else None
     steps.program.index.scopes.append((value.span, dict(steps.scope)))
-    judging = Judging(steps, when if isinstance(when, Typed) else None)
+    judging = Judging(steps, when if isinstance(when, Typed) else None, programs=True)
     elaborator = steps.elaborator(judging)
     listed = scored_elements(elaborator, statement) if statement.has("each") else None
     typed = elaborator.expression(value) if not statement.has("each") else listed.one if listed is not None else None

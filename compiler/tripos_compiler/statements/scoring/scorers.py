@@ -24,6 +24,7 @@ from tripos_compiler.statements.analysis import template_expressions
 from tripos_compiler.statements.prompts import lower_samples, lower_settings
 from tripos_compiler.statements.scoring.formulas import late_formulas, lower_formula, lower_formulas
 from tripos_compiler.statements.scoring.functions import Parameters, free_name, lower_parameters, lower_python_scorer
+from tripos_compiler.statements.scoring.programs import lower_program_scorer
 from tripos_compiler.typing import Elaborator, FilledHole, Localised, lower_texts, read_type
 
 WRITTEN = {
@@ -31,6 +32,7 @@ WRITTEN = {
     "formula": "scorer NAME(response: text) = VALUE",
     "named": "let NAME(stem: text) = VALUE",
     "python_scorer": 'scorer NAME(response: text) -> TYPE from "file.py:function"',
+    "program_scorer": 'scorer NAME(response: text) -> TYPE from program "file.py"',
 }
 
 
@@ -78,6 +80,8 @@ def lower_early_scorers(program: Program) -> Waiting:
                 judges.append((statement, name, parameters))
             case "python_scorer":
                 lower_python_scorer(program, statement, name, parameters)
+            case "program_scorer":
+                lower_program_scorer(program, statement, name, parameters)
             case _:
                 formula = lower_formula(program, statement, name, parameters)
                 formulas.extend([formula] if formula is not None else [])

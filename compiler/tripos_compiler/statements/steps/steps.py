@@ -5,6 +5,7 @@ What is lowered here holds for every arm; `treatments` says what remains of it u
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from tripos_compiler.constructs import Statement
@@ -153,6 +154,8 @@ class Judging:
     when: Typed | None = None
     loops: tuple[Loop, ...] = ()
     """The lists for each element of which a judge is asked, from the outermost to the innermost."""
+    programs: bool = False
+    """True in the value of a score, where programs may be called too."""
 
     def each(self, loop: Loop) -> Judging:
         """Return the same for what is asked for each element of a list."""
@@ -169,7 +172,7 @@ class Judging:
             help_ = f"write `score {scorer.name} = {scorer.name}(…)`"
             self.steps.program.diagnostics.error("E0301", message, call.span, help=help_)
             return None
-        if not self._is_bounded(call):
+        if not self._is_bounded(call) or not self._needs_no_program(call, scorer, given):
             return None
         when = self.when.expr if self.when is not None else None
         args = {key: typed.expr for key, typed in given.items()}
@@ -205,6 +208,21 @@ class Judging:
                 help_ = f"say how many it may have: `each {loop.alias} in … at most 20`"
                 self.steps.program.diagnostics.error("E0804", what, call.span, help=help_)
                 return False
+        return True
+
+    def _needs_no_program(self, call: CallExpr, scorer: Scorer, given: Mapping[str, Typed]) -> bool:
+        """Return true if a judge is told no value of a program, and no program says which elements it is asked about;
+        reports where it is: programs are started for scores alone."""
+        loops = [expr for loop in self.loops for expr in (loop.of, loop.where) if expr is not None]
+        plugins = self.steps.program.plugins
+        for expr in (*(typed.expr for typed in given.values()), *loops):
+            for part in subexpressions(expr):
+                plugin = plugins.get(part.function) if isinstance(part, Call) else None
+                if plugin is not None and plugin.external is not None:
+                    message = f"`{scorer.name}` is a judge, and `{plugin.name}` is a program, which no judge is told of"
+                    help_ = f"write a `score` of its own: `score {plugin.name}(…)`"
+                    self.steps.program.diagnostics.error("E0303", message, call.span, help=help_)
+                    return False
         return True
 
 

@@ -9,28 +9,21 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import inspect
-import math
-import numbers
 import sys
-from collections.abc import Callable, Mapping, Set as AbstractSet
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any
 
-from tripos_compiler.language import Unavailable
-from tripos_compiler.language.library import type_notation
-from tripos_compiler.plan import Plan, Plugin, Type
+from tripos_compiler.plan import Plan, Plugin
+from tripos_runtime.asking.functions import NO_PROGRAMS, AllowedPrograms
+from tripos_runtime.asking.functions.calling import Loaded
+from tripos_runtime.asking.functions.external import ExternalScorer
 from tripos_runtime.datasets import TRUSTED, Trust, TrustError
 from tripos_runtime.models import CodedError
 
 GROUP = "tripos.functions"
-FUNCTION_ERROR = "function_error"
-"""The status of a score whose function failed; a later run tries it again."""
-LEAST, MOST = -(2**63), 2**63 - 1
-"""The integers that can be stored."""
-LONGEST_REASON = 300
 MOST_NAMED = 5
 NO_RELEASES: Mapping[str, str] = MappingProxyType({})
 
@@ -39,49 +32,19 @@ class PluginError(CodedError):
     """A plug-in of a plan cannot be had as it was compiled."""
 
 
-class WrongValue(Exception):
-    """A function returned what it does not say it returns."""
-
-
-@dataclass
-class Loaded:
-    """A plug-in that can be called as its plan says. Raises `Unavailable` with the status `function_error` where the
-    function fails or returns something else than it says; a run goes on. `failed` counts that, and `first` says what
-    was wrong the first time."""
-
-    plugin: Plugin
-    python: Callable[..., Any]
-    failed: int = 0
-    first: str = ""
-
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        types = self.plugin.parameters
-        given = {**dict(zip(types, args, strict=False)), **named}
-        arguments = {name: passed(types[name], value) for name, value in given.items()}
-        try:
-            with contextlib.redirect_stdout(sys.stderr):  # standard output is for the results of the command
-                value = self.python(**arguments)
-            return returned(self.plugin.returns, value)
-        except WrongValue as error:
-            raise self._failed(str(error)) from None
-        except (Exception, SystemExit) as error:
-            raise self._failed(f"{type(error).__name__}: {error}") from error
-
-    def _failed(self, reason: str) -> Unavailable:
-        short = reason if len(reason) <= LONGEST_REASON else f"{reason[:LONGEST_REASON]}…"
-        self.failed += 1
-        self.first = self.first or short
-        return Unavailable(self.plugin.name, FUNCTION_ERROR, f"`{self.plugin.name}`: {short}")
-
-
 def load_plugins(
-    plan: Plan, folder: Path, releases: Mapping[str, str] = NO_RELEASES, trust: Trust = TRUSTED
+    plan: Plan,
+    folder: Path,
+    releases: Mapping[str, str] = NO_RELEASES,
+    trust: Trust = TRUSTED,
+    programs: AllowedPrograms | None = NO_PROGRAMS,
 ) -> dict[str, Loaded]:
     """Return the plug-ins of a plan by name. `folder` holds the main file of the spec, from which a plan's paths are
-    seen; `releases` are the folders of releases that are extended, by `NAME-VERSION`.
+    seen; `releases` are the folders of releases that are extended, by `NAME-VERSION`; `programs` may be started. Where
+    those are None, nothing is scored, and scorers that are programs are left out.
 
     Raises `PluginError`: R0301 where one cannot be had, R0302 where it is another than was compiled, R0270 where the
-    benchmark is not trusted.
+    benchmark is not trusted; R0303, R0304 and R0309 of programs.
     """
     if plan.plugins:
         named = ", ".join(f"`{each.name}`" for each in plan.plugins[:MOST_NAMED])
@@ -93,11 +56,29 @@ def load_plugins(
     modules: dict[str, ModuleType] = {}
     functions: dict[str, Loaded] = {}
     for plugin in plan.plugins:
+        if plugin.external is not None:
+            continue
         packaged = plugin.path is None
         beside = folder if plugin.release is None else Path(releases.get(plugin.release, folder))
         python = _from_package(plugin) if packaged else _from_file(plugin, beside, modules)
         functions[plugin.name] = Loaded(plugin, python)
+    if programs is not None and any(plugin.external is not None for plugin in plan.plugins):
+        functions |= _programs(plan, folder, releases, programs)
     return functions
+
+
+def _programs(plan: Plan, folder: Path, releases: Mapping[str, str], programs: AllowedPrograms) -> Mapping[str, Loaded]:
+    from tripos_runtime.asking.functions import open_scorers
+
+    try:
+        pools = open_scorers(plan.plugins, folder, releases, programs)
+    except CodedError as error:
+        raise PluginError(error.code, error.message, error.hint) from error
+    return {each.name: ExternalScorer(each, _unloaded, pool=pools[each.name]) for each in plan.plugins if each.external}
+
+
+def _unloaded(*_: Any, **__: Any) -> Any:
+    raise NotImplementedError("a program is asked, and not called")
 
 
 def _from_file(plugin: Plugin, folder: Path, modules: dict[str, ModuleType]) -> Callable[..., Any]:
@@ -174,69 +155,3 @@ def _callable(plugin: Plugin, python: Any) -> Callable[..., Any]:
         raise PluginError("R0301", message, "give it a decorator that keeps its parameters") from error
     checked: Callable[..., Any] = python
     return checked
-
-
-def passed(type_: Type, value: Any) -> Any:
-    """Return a value as a function gets it: lists and sets are its own, and a set where a list is asked for is in
-    order.
-
-    >>> from tripos_compiler.plan import ListType, TextType
-    >>> passed(ListType(of=TextType()), frozenset({"b", "a"}))
-    ['a', 'b']
-    """
-    match type_.kind:
-        case "optional":
-            return None if value is None else passed(type_.of, value)
-        case "list":
-            items = sorted(value) if isinstance(value, AbstractSet) else value
-            return [passed(type_.of, item) for item in items]
-        case "set":
-            return set(value)
-        case "dialogue":
-            return [dict(turn) for turn in value]
-    return value
-
-
-def returned(type_: Type, value: Any) -> Any:
-    """Return what a function returned, as a value of a spec. Raises `WrongValue` where it is not of that type.
-
-    >>> from tripos_compiler.plan import IntegerType
-    >>> returned(IntegerType(low=1, high=5), 4)
-    4
-    """
-    if type_.kind == "optional":
-        return None if value is None else returned(type_.of, value)
-    if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
-        value = value.item()  # a number of NumPy or PyTorch
-    match type_.kind:
-        case "text" if isinstance(value, str):
-            return str(value)
-        case "choice" if isinstance(value, str) and value in type_.values:
-            return str(value)
-        case "bool" if isinstance(value, bool):
-            return value
-        case "integer" if isinstance(value, numbers.Integral) and not isinstance(value, bool):
-            low = LEAST if type_.low is None else type_.low
-            high = MOST if type_.high is None else type_.high
-            if low <= int(value) <= high:
-                return int(value)
-        case "number" if isinstance(value, numbers.Real) and not isinstance(value, bool):
-            number = int(value) if isinstance(value, numbers.Integral) else float(value)
-            if math.isfinite(number) and LEAST <= number <= MOST:
-                return number
-        case "list" if isinstance(value, list | tuple):
-            return [returned(type_.of, item) for item in value]
-        case "set" if isinstance(value, AbstractSet):
-            return frozenset(returned(type_.of, item) for item in value)
-        case "dialogue" if isinstance(value, list | tuple):
-            return [_turn(turn) for turn in value]
-    written = repr(value)
-    raise WrongValue(
-        f"it says `{type_notation(type_)}`, and returned {written if len(written) < 80 else f'{written[:80]}…'}"
-    )
-
-
-def _turn(turn: Any) -> dict[str, str]:
-    if not isinstance(turn, Mapping) or not all(isinstance(turn.get(key), str) for key in ("speaker", "text")):
-        raise WrongValue('a turn of a dialogue is `{"speaker": "…", "text": "…"}`')
-    return {"speaker": turn["speaker"], "text": turn["text"]}

@@ -1,0 +1,125 @@
+"""Calls of functions of the user: arguments are copies, values are held to their types, and failures are statuses."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import numbers
+import sys
+from collections.abc import Callable, Mapping, Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any
+
+from tripos_compiler.language import Unavailable
+from tripos_compiler.language.library import type_notation
+from tripos_compiler.plan import Plugin, Type
+
+FUNCTION_ERROR = "function_error"
+"""The status of a score whose function failed; a later run tries it again."""
+LEAST, MOST = -(2**63), 2**63 - 1
+"""The integers that can be stored."""
+LONGEST_REASON = 300
+
+
+class WrongValue(Exception):
+    """A function returned what it does not say it returns."""
+
+
+@dataclass
+class Loaded:
+    """A plug-in that can be called as its plan says. Raises `Unavailable` with the status `function_error` where the
+    function fails or returns something else than it says; a run goes on. `failed` counts that, and `first` says what
+    was wrong the first time."""
+
+    plugin: Plugin
+    python: Callable[..., Any]
+    failed: int = 0
+    first: str = ""
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        types = self.plugin.parameters
+        given = {**dict(zip(types, args, strict=False)), **named}
+        arguments = {name: passed(types[name], value) for name, value in given.items()}
+        try:
+            with contextlib.redirect_stdout(sys.stderr):  # standard output is for the results of the command
+                value = self.python(**arguments)
+            return returned(self.plugin.returns, value)
+        except WrongValue as error:
+            raise self._failed(str(error)) from None
+        except (Exception, SystemExit) as error:
+            raise self._failed(f"{type(error).__name__}: {error}") from error
+
+    def close(self) -> None:
+        """End what it started: a function starts nothing."""
+
+    def _failed(self, reason: str) -> Unavailable:
+        short = reason if len(reason) <= LONGEST_REASON else f"{reason[:LONGEST_REASON]}…"
+        self.failed += 1
+        self.first = self.first or short
+        return Unavailable(self.plugin.name, FUNCTION_ERROR, f"`{self.plugin.name}`: {short}")
+
+
+def passed(type_: Type, value: Any) -> Any:
+    """Return a value as a function gets it: lists and sets are its own, and a set where a list is asked for is in
+    order.
+
+    >>> from tripos_compiler.plan import ListType, TextType
+    >>> passed(ListType(of=TextType()), frozenset({"b", "a"}))
+    ['a', 'b']
+    """
+    match type_.kind:
+        case "optional":
+            return None if value is None else passed(type_.of, value)
+        case "list":
+            items = sorted(value) if isinstance(value, AbstractSet) else value
+            return [passed(type_.of, item) for item in items]
+        case "set":
+            return set(value)
+        case "dialogue":
+            return [dict(turn) for turn in value]
+    return value
+
+
+def returned(type_: Type, value: Any) -> Any:
+    """Return what a function returned, as a value of a spec. Raises `WrongValue` where it is not of that type.
+
+    >>> from tripos_compiler.plan import IntegerType
+    >>> returned(IntegerType(low=1, high=5), 4)
+    4
+    """
+    if type_.kind == "optional":
+        return None if value is None else returned(type_.of, value)
+    if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
+        value = value.item()  # a number of NumPy or PyTorch
+    match type_.kind:
+        case "text" if isinstance(value, str):
+            return str(value)
+        case "choice" if isinstance(value, str) and value in type_.values:
+            return str(value)
+        case "bool" if isinstance(value, bool):
+            return value
+        case "integer" if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+            low = LEAST if type_.low is None else type_.low
+            high = MOST if type_.high is None else type_.high
+            if low <= int(value) <= high:
+                return int(value)
+        case "number" if isinstance(value, numbers.Real) and not isinstance(value, bool):
+            number = int(value) if isinstance(value, numbers.Integral) else float(value)
+            if math.isfinite(number) and LEAST <= number <= MOST:
+                return number
+        case "list" if isinstance(value, list | tuple):
+            return [returned(type_.of, item) for item in value]
+        case "set" if isinstance(value, AbstractSet):
+            return frozenset(returned(type_.of, item) for item in value)
+        case "dialogue" if isinstance(value, list | tuple):
+            return [_turn(turn) for turn in value]
+    written = repr(value)
+    raise WrongValue(
+        f"it says `{type_notation(type_)}`, and returned {written if len(written) < 80 else f'{written[:80]}…'}"
+    )
+
+
+def _turn(turn: Any) -> dict[str, str]:
+    if not isinstance(turn, Mapping) or not all(isinstance(turn.get(key), str) for key in ("speaker", "text")):
+        raise WrongValue('a turn of a dialogue is `{"speaker": "…", "text": "…"}`')
+    return {"speaker": turn["speaker"], "text": turn["text"]}

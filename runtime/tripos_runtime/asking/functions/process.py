@@ -1,0 +1,226 @@
+"""A scorer as a process on this machine: started without the keys of the environment, and held to time and memory.
+
+Its text is handed over as it was checked: what lies in the file by then does not count. It runs in an empty folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+
+from tripos_compiler.plan import Plugin
+from tripos_runtime.asking.functions.protocol import (
+    DIED,
+    HANGS,
+    LONGEST_LINE,
+    NONSENSE,
+    NOT_STARTED,
+    Broken,
+    Outcome,
+    ScorerRequest,
+    answer_of,
+    check_greeting,
+    greeting,
+    line_of,
+    request_of,
+)
+from tripos_runtime.asking.functions.settings import ProgramLimits
+
+KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TEMP", "SYSTEMROOT", "VIRTUAL_ENV")
+"""The variables of the environment that a program of a benchmark gets: no key is among them."""
+_START = """
+import runpy, sys
+memory, path = int(sys.argv[1]), sys.argv[2]
+try:
+    import resource
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+except (ImportError, ValueError, OSError):
+    pass
+sys.argv = [path]
+runpy.run_path(path, run_name="__main__")
+"""
+LAST_WORDS = 20
+"""The lines of standard error that are kept."""
+ENDING_S = 2.0
+"""How long a program may take to end, once its input has."""
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of a program of a benchmark."""
+    own = {name: os.environ[name] for name in KEPT if name in os.environ}
+    return {**own, "PYTHONHASHSEED": "0", "PYTHONIOENCODING": "utf-8"}
+
+
+class ScorerProcess:
+    """One process of a program that is a file. `answer` starts it where it does not run."""
+
+    def __init__(self, name: str, text: str, plugins: Sequence[Plugin], limits: ProgramLimits) -> None:
+        self.name, self._text, self._plugins, self._limits = name, text, plugins, limits
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._said: deque[str] = deque(maxlen=LAST_WORDS)
+        self._hearing: threading.Thread | None = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._closed = False
+
+    def start(self) -> None:
+        """Start it, and hold its greeting to what it must say. Raises `Broken`."""
+        self._end()
+        if self._closed:
+            raise Broken(NOT_STARTED, "the run is over")
+        self._folder = tempfile.TemporaryDirectory(prefix="tripos-scorer-")
+        path = Path(self._folder.name) / "scorer.py"
+        path.write_text(self._text, "utf-8")
+        memory = str(self._limits.memory_mb * 2**20)
+        command = [sys.executable, "-I", "-B", "-X", "utf8", "-c", _START, memory, str(path)]
+        try:
+            self._process = subprocess.Popen(
+                command,
+                cwd=self._folder.name,
+                env=environment(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise Broken(NOT_STARTED, f"Python cannot be started: {error.strerror or error}") from error
+        self._lines, self._said = queue.SimpleQueue(), deque(maxlen=LAST_WORDS)
+        threading.Thread(target=_read, args=(self._process, self._lines), daemon=True).start()
+        self._hearing = threading.Thread(target=_hear, args=(self._process, self._said), daemon=True)
+        self._hearing.start()
+        try:
+            self._send(line_of(greeting(self._plugins)))
+            check_greeting(self._line(time.monotonic() + self._limits.timeout_s), None)
+        except Broken as error:
+            self._end()
+            code = error.failure.code if error.failure.code == HANGS else NOT_STARTED
+            raise Broken(code, f"no greeting: {error.failure.reason}") from None
+
+    def answer(self, requests: Sequence[ScorerRequest]) -> list[Outcome]:
+        """Return the outcome of each request. Raises `Broken`, with those that came before."""
+        if self._process is None or self._process.poll() is not None:
+            self.start()
+        ids = {secrets.token_hex(8): place for place in range(len(requests))}
+        waiting, found = dict(ids), dict[int, Outcome]()
+        batch = b"".join(line_of(request_of(id_, requests[place])) for id_, place in ids.items())
+        writing = threading.Thread(target=self._write, args=(batch,), daemon=True)
+        writing.start()
+        try:
+            while waiting:
+                line = self._line(time.monotonic() + self._limits.timeout_s)
+                id_, outcome = answer_of(line, waiting)
+                found[waiting.pop(id_)] = outcome
+        except Broken as error:
+            self._end()
+            raise Broken(error.failure.code, error.failure.reason, found) from None
+        return [found[place] for place in range(len(requests))]
+
+    def close(self) -> None:
+        """End it for good, with all that it started."""
+        self._closed = True
+        self._end()
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            with contextlib.suppress(OSError, ValueError):
+                if process.stdin is not None:
+                    process.stdin.close()
+            if process.returncode is None:  # else its number may be another's by now
+                with contextlib.suppress(OSError):
+                    _kill(process)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(ENDING_S)
+        if self._folder is not None:
+            with contextlib.suppress(OSError):
+                self._folder.cleanup()
+            self._folder = None
+
+    def _send(self, data: bytes) -> None:
+        assert self._process is not None and self._process.stdin is not None
+        try:
+            self._process.stdin.write(data)
+            self._process.stdin.flush()
+        except (OSError, ValueError):
+            raise Broken(DIED, self._ending()) from None
+
+    def _write(self, data: bytes) -> None:
+        with contextlib.suppress(Broken, AssertionError):
+            self._send(data)  # one that reads nothing is told by its silence
+
+    def _line(self, until: float) -> bytes:
+        """Return the next line of the program. Raises `Broken`."""
+        try:
+            line = self._lines.get(timeout=max(0.0, until - time.monotonic()))
+        except queue.Empty:
+            raise Broken(HANGS, f"no answer within {self._limits.timeout_s:g} seconds") from None
+        if line is None:
+            raise Broken(DIED, self._ending())
+        if len(line) > LONGEST_LINE:
+            raise Broken(NONSENSE, f"a line has more than {LONGEST_LINE:,} bytes")
+        return line
+
+    def _ending(self) -> str:
+        """Return how the process ended, in words."""
+        assert self._process is not None
+        if not _has_ended(self._process):
+            return "it closed its output"
+        with contextlib.suppress(OSError):
+            _kill(self._process)  # what it started and left behind
+        status = self._process.wait()
+        if self._hearing is not None:
+            self._hearing.join(ENDING_S)
+        by = f"signal {-status}" if status < 0 else f"exit code {status}"
+        return f"it ended with {by}" + (f": {self._said[-1]}" if self._said else "")
+
+
+def _read(process: subprocess.Popen[bytes], lines: queue.SimpleQueue[bytes | None]) -> None:
+    assert process.stdout is not None
+    with contextlib.suppress(OSError, ValueError):
+        while line := process.stdout.readline(LONGEST_LINE + 1):
+            lines.put(line)
+            if len(line) > LONGEST_LINE:
+                break
+    lines.put(None)
+
+
+def _hear(process: subprocess.Popen[bytes], said: deque[str]) -> None:
+    assert process.stderr is not None
+    with contextlib.suppress(OSError, ValueError):
+        while line := process.stderr.readline(4096):
+            if text := line.decode("utf-8", "replace").strip():
+                said.append(text)
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Return true if a process ends soon; its number stays its own until it is waited for."""
+    if not hasattr(os, "waitid"):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(ENDING_S)
+        return process.returncode is not None
+    until = time.monotonic() + ENDING_S
+    while process.returncode is None and time.monotonic() < until:
+        if os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:
+            return True
+        time.sleep(0.01)
+    return process.returncode is not None
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    if hasattr(os, "killpg"):
+        os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()

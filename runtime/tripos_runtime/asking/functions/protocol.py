@@ -1,0 +1,153 @@
+"""The protocol of scorers that are programs: JSON Lines, a greeting and then requests and answers by id.
+
+Nothing here reads or writes: a line is made, or the meaning of one is told. An answer without a request, a second one,
+or a line that is no answer says that the program cannot be believed, and raises `Broken`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence, Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any
+
+from tripos_compiler.language.library import type_notation
+from tripos_compiler.plan import Plugin
+
+PROTOCOL = 1
+LONGEST_LINE = 2**20
+"""The most bytes of an answer."""
+LONGEST_REASON = 300
+NOT_ALLOWED, NOT_STARTED, DIED, HANGS, NONSENSE, NO_SCORE = (f"R030{digit}" for digit in range(3, 9))
+
+
+@dataclass(frozen=True)
+class ScorerRequest:
+    """A call of a scorer: its name, and the arguments as JSON has them."""
+
+    scorer: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Value:
+    """A program's value, not yet held to the type that the scorer gives."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A request without a value, with the code that says why."""
+
+    code: str
+    reason: str
+
+    @property
+    def shown(self) -> str:
+        """Return code and reason, the reason not too long."""
+        cut = self.reason if len(self.reason) <= LONGEST_REASON else f"{self.reason[:LONGEST_REASON]}…"
+        return f"{self.code}: {cut}"
+
+
+Outcome = Value | Failed
+
+
+class Broken(Exception):
+    """A program died, hangs or answers nonsense. `answered` are the outcomes that came before, by place."""
+
+    def __init__(self, code: str, reason: str, answered: Mapping[int, Outcome] | None = None) -> None:
+        super().__init__(reason)
+        self.failure = Failed(code, reason)
+        self.answered = dict(answered or {})
+
+
+def plain(value: Any) -> Any:
+    """Return an argument as JSON has it: a set is a list in order.
+
+    >>> plain({"b", "a"}), plain(({"speaker": "a", "text": "Hi"},))
+    (['a', 'b'], [{'speaker': 'a', 'text': 'Hi'}])
+    """
+    match value:
+        case str():
+            return str(value)
+        case AbstractSet():
+            return sorted(map(plain, value))
+        case Mapping():
+            return {str(key): plain(each) for key, each in value.items()}
+        case list() | tuple():
+            return [plain(each) for each in value]
+    return value
+
+
+def line_of(message: Mapping[str, Any]) -> bytes:
+    """Return a message as a line."""
+    return json.dumps(message, ensure_ascii=False, allow_nan=False).encode("utf-8", "surrogatepass") + b"\n"
+
+
+def greeting(plugins: Sequence[Plugin]) -> dict[str, Any]:
+    """Return the first message to a program: the version of the protocol, and the scorers that it is asked for."""
+    scorers = {
+        each.function: {
+            "parameters": {name: type_notation(of) for name, of in each.parameters.items()},
+            "returns": type_notation(each.returns),
+        }
+        for each in plugins
+    }
+    return {"tripos": PROTOCOL, "scorers": scorers}
+
+
+def check_greeting(line: bytes, version: str | None) -> None:
+    """Hold the first line of a program to what it must say: its protocol, and its name and `version` where these are
+    pinned. Raises `Broken`."""
+    said = _object(line, NOT_STARTED)
+    if said.get("tripos") != PROTOCOL:
+        raise Broken(NOT_STARTED, f'its first line must have `"tripos": {PROTOCOL}`, and is {_shown(line)}')
+    if version is not None and f"{said.get('program')} {said.get('version')}" != version:
+        told = f"`{said.get('program')} {said.get('version')}`"
+        raise Broken(NOT_STARTED, f"it says that it is {told}, and the spec names `{version}`")
+
+
+def request_of(id_: str, request: ScorerRequest) -> dict[str, Any]:
+    """Return a request as a message."""
+    return {"id": id_, "scorer": request.scorer, "arguments": request.arguments}
+
+
+def answer_of(line: bytes, waiting: Mapping[str, int]) -> tuple[str, Outcome]:
+    """Return the id and the outcome that an answer tells of. Raises `Broken` where nobody waits for it."""
+    return read_answer(_object(line, NONSENSE), waiting, line)
+
+
+def read_answer(said: Mapping[str, Any], waiting: Mapping[str, int], line: bytes = b"") -> tuple[str, Outcome]:
+    """Return the id and the outcome of an answer. Raises `Broken` where it is none, or nobody waits for it.
+
+    >>> read_answer({"id": "a", "value": True}, {"a": 0})
+    ('a', Value(value=True))
+    """
+    id_, keys = said.get("id"), said.keys() - {"id", "note"}
+    if not isinstance(id_, str) or id_ not in waiting:
+        raise Broken(NONSENSE, f"it answers what nobody asked, or twice: {_shown(line)}")
+    if keys == {"value"}:
+        return id_, Value(said["value"])
+    if keys == {"error"} and isinstance(said["error"], str):
+        return id_, Failed(NO_SCORE, said["error"])
+    raise Broken(NONSENSE, f"an answer has an `id`, and a `value` or an `error`: {_shown(line)}")
+
+
+def _object(line: bytes, code: str) -> dict[str, Any]:
+    try:
+        said = json.loads(line, parse_constant=_refused)
+    except (ValueError, RecursionError):
+        said = None
+    if not isinstance(said, dict):
+        raise Broken(code, f"this is no JSON object: {_shown(line)}")
+    return said
+
+
+def _refused(word: str) -> Any:
+    raise ValueError(word)
+
+
+def _shown(line: bytes) -> str:
+    text = line[:80].decode("utf-8", "replace").strip()
+    return f"`{text}`" if len(line) <= 80 else f"`{text}…`"

@@ -1,0 +1,236 @@
+"""Scorers that are programs: every way in which one fails is a status with a code, and no score is lost or mixed up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Command
+from tests.each import each
+from tests.field.running import figures_of
+from tripos_compiler.plan import BoolType, Plugin, TextType
+from tripos_runtime.asking.functions.pool import ScorerPool
+from tripos_runtime.asking.functions.process import ScorerProcess
+from tripos_runtime.asking.functions.protocol import Broken, Failed, ScorerRequest, Value
+from tripos_runtime.asking.functions.settings import ProgramLimits
+
+GREETING = """
+import json, os, sys, time
+json.loads(sys.stdin.readline())
+print(json.dumps({"tripos": 1}), flush=True)
+def say(**answer):
+    print(json.dumps(answer), flush=True)
+"""
+LENGTHS = (
+    GREETING
+    + """
+for line in sys.stdin:
+    request = json.loads(line)
+    id, text = request["id"], request["arguments"]["text"]
+    if text == "die":
+        os._exit(3)
+    elif text == "raise":
+        raise RuntimeError("out of order")
+    elif text == "hang":
+        time.sleep(600)
+    elif text == "noise":
+        print("no JSON", flush=True)
+    elif text == "twice":
+        say(id=id, value=1); say(id=id, value=2)
+    elif text == "stranger":
+        say(id="f" * 16, value=1)
+    elif text == "nan":
+        print('{"id": "%s", "value": NaN}' % id, flush=True)
+    elif text == "memory":
+        bytearray(2 ** 31)
+    elif text == "refuse":
+        say(id=id, error="no such thing")
+    else:
+        say(id=id, value=len(text))
+"""
+)
+BACKWARDS = (
+    GREETING
+    + """
+requests = [json.loads(sys.stdin.readline()) for _ in range(4)]
+for request in reversed(requests):
+    say(id=request["id"], value=len(request["arguments"]["text"]))
+"""
+)
+PLUGIN = Plugin(
+    name="length",
+    path="length.py",
+    function="length",
+    version="",
+    parameters={"text": TextType()},
+    returns=BoolType(),
+    external="file",
+)
+
+
+def opened(text: str, timeout_s: float = 30.0) -> ScorerProcess:
+    return ScorerProcess("length.py", text, [PLUGIN], ProgramLimits(timeout_s=timeout_s, memory_mb=512))
+
+
+def asked(texts: Sequence[str], timeout_s: float = 30.0, processes: int = 1) -> list[str]:
+    """Return what comes of some texts that one program is asked about, all at once: a value, or a code."""
+    pool = ScorerPool(lambda: opened(LENGTHS, timeout_s), processes, 8)
+    try:
+        futures = [pool.submit(ScorerRequest("length", {"text": text})) for text in texts]
+        outcomes = [future.result(60) for future in futures]
+    finally:
+        pool.close()
+    return [str(each.value) if isinstance(each, Value) else each.code for each in outcomes]
+
+
+@each(
+    "text, code",
+    [
+        ("die", "R0305"),
+        ("raise", "R0305"),
+        ("noise", "R0307"),
+        ("stranger", "R0307"),
+        ("nan", "R0307"),
+        ("memory", "R0305"),
+        ("refuse", "R0308"),
+    ],
+)
+def test_one_that_fails_costs_no_other_its_score(text: str, code: str) -> None:
+    assert asked(["a", text, "bbb", "cc"]) == ["1", code, "3", "2"]
+
+
+def test_one_that_never_answers_costs_no_other_its_score() -> None:
+    assert asked(["a", "hang", "bbb"], timeout_s=1.5) == ["1", "R0306", "3"]
+
+
+def test_of_one_that_answers_twice_the_others_are_asked_again() -> None:
+    assert asked(["aa", "twice", "bbb"])[::2] == ["2", "3"]
+
+
+def test_answers_in_another_order_belong_to_their_requests() -> None:
+    process = opened(BACKWARDS)
+    try:
+        outcomes = process.answer([ScorerRequest("length", {"text": "x" * n}) for n in (5, 1, 4, 2)])
+    finally:
+        process.close()
+    assert outcomes == [Value(5), Value(1), Value(4), Value(2)]
+
+
+def test_several_processes_share_the_requests() -> None:
+    assert asked(["x" * n for n in range(1, 20)], processes=3) == [str(n) for n in range(1, 20)]
+
+
+@each(
+    "text, reason",
+    [
+        ("raise SystemExit(4)", "exit code 4"),
+        ("print('hello', flush=True)", "`hello`"),
+        ("print('{}', flush=True)", "must have"),
+        ("import nosuch", "nosuch"),
+    ],
+)
+def test_one_without_a_greeting_is_not_started(text: str, reason: str) -> None:
+    process = opened(text)
+    try:
+        process.start()
+    except Broken as error:
+        assert error.failure.code == "R0304"
+        assert reason in error.failure.reason
+    else:
+        raise AssertionError("it started")
+    finally:
+        process.close()
+
+
+def test_a_long_reason_is_cut() -> None:
+    assert len(Failed("R0308", "x" * 999).shown) < 320
+
+
+ECHO = (
+    GREETING
+    + """
+assert not [name for name in os.environ if "KEY" in name], "a key"
+for line in sys.stdin:
+    request = json.loads(line)
+    text = request["arguments"]["text"]
+    if "refuse" in text:
+        say(id=request["id"], error="no such thing")
+    elif "odd" in text:
+        say(id=request["id"], value="yes")
+    else:
+        say(id=request["id"], value="good" in text)
+"""
+)
+SPEC = """
+benchmark marks "1.0.0" { languages en }
+role candidate compared
+scorer right(text: text) -> bool from program "marks.py"
+scorer also(text: text) = right(text) or words(text) > 900
+scenario s "S" {
+  dataset item from "items.jsonl" { question text }
+  ask reply by candidate { prompt "{{ item.question }}" }
+  score right(reply.text)
+  score also(reply.text)
+  score words = right(word) each word in split(reply.text, " ")
+}
+measure share_right = mean(right)
+measure share_also = mean(also)
+measure good_words = mean(words)
+"""
+
+
+def written(folder: Path, program: str = ECHO, spec: str = SPEC) -> Path:
+    rows = [{"question": text} for text in ("good one", "bad one", "odd one", "refuse one")]
+    (folder / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "marks.py").write_text(program)
+    (folder / "spec.tripos").write_text(spec)
+    return folder / "spec.tripos"
+
+
+def test_values_are_held_to_their_type_and_failures_are_statuses(tmp_path: Path) -> None:
+    written(tmp_path)
+    limits = {"marks.py": ProgramLimits(processes=2)}
+    files = {"marks.py": ECHO, "items.jsonl": (tmp_path / "items.jsonl").read_text()}
+    figures = figures_of(tmp_path, SPEC, files, lambda text: text, programs=limits)
+    assert (figures["share_right"].value, figures["share_right"].n) == (0.5, 2)
+    words = figures["good_words"]
+    assert (words.value, words.n, words.total) == (1 / 6, 6, 8), "the words `odd` and `refuse` have no value"
+    assert (figures["share_also"].value, figures["share_also"].n) == (0.5, 2)
+
+
+def test_nothing_starts_unless_it_is_allowed_by_name(tmp_path: Path, tripos: Command) -> None:
+    program = ECHO.replace(GREETING, "open(__import__('os').path.dirname(__file__) + '/started', 'w')" + GREETING)
+    path = written(tmp_path, program)
+    run = ("run", str(path), "--model", "mock/careful", "--store", str(tmp_path / "results"))
+    for words in (("check", str(path)), ("plan", str(path)), ("check", str(path), "--worlds", "1")):
+        assert tripos(*words).code == 0
+    refused = tripos(*run)
+    assert refused.code != 0
+    assert "R0303" in refused.err
+    assert "--allow-program marks.py" in refused.err
+    assert "R0303" in tripos(*run, "--allow-program", "other.py").err
+    assert "R0270" in tripos(*run, "--allow-program", "marks.py", "--untrusted").err
+
+
+def test_a_changed_program_scores_again_and_asks_no_model(tmp_path: Path, tripos: Command) -> None:
+    path = written(tmp_path)
+    run = ("run", str(path), "--model", "mock/careful", "--store", str(tmp_path / "r"), "--allow-program", "marks.py")
+    assert tripos(*run, "--json").data["calls"]["asked"] == 4
+    written(tmp_path, ECHO.replace('"good" in text', "True"))
+    again = tripos(*run, "--json").data["calls"]
+    assert (again["asked"], again["reused"]) == (0, 4)
+    query = "select count(*) as n from marks.scores where metric = 'right' and value = 1"
+    assert tripos("sql", query, "--store", str(tmp_path / "r"), "--format", "json").data[0]["n"] == 4
+
+
+def test_settings_of_the_project_allow_a_program_too(
+    tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tripos.toml").write_text('[programs."marks.py"]\ntimeout_s = 20\nprocesses = 1\n')
+    run = tripos("run", str(path), "--model", "mock/careful", "--store", str(tmp_path / "r"))
+    assert run.code == 0, run.err

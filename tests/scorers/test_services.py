@@ -1,0 +1,116 @@
+"""Scorers that are services over HTTP: asked at the address that the user names, if they are who the spec says."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from tests.each import each
+from tripos_compiler.plan import NumberType, Plugin, TextType
+from tripos_runtime.asking.functions.pool import ScorerPool
+from tripos_runtime.asking.functions.protocol import Broken, ScorerRequest, Value
+from tripos_runtime.asking.functions.service import ScorerService
+from tripos_runtime.asking.functions.settings import ProgramLimits
+
+PLUGIN = Plugin(
+    name="length",
+    path=None,
+    function="length",
+    version="lengths 1.4",
+    parameters={"text": TextType()},
+    returns=NumberType(),
+    external="service",
+)
+Answers = Callable[[dict[str, Any]], Any]
+
+
+@contextmanager
+def serving(answers: Answers, version: str = "1.4") -> Iterator[tuple[str, list[dict[str, str]]]]:
+    """Serve what a function says to each request; gives the address, and the headers that came."""
+    headers: list[dict[str, str]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            headers.append(dict(self.headers))
+            given = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            said = [answers(each) for each in reversed(given["requests"])]
+            if any(each is None for each in said):
+                self.send_error(503)
+                return
+            body = json.dumps({"tripos": 1, "program": "lengths", "version": version, "answers": said}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/score?x=1", headers
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def odd(request: dict[str, Any]) -> dict[str, Any] | None:
+    """Answer with the length of a text, or in some odd way."""
+    text = request["arguments"]["text"]
+    match text:
+        case "down":
+            return None
+        case "stranger":
+            return {"id": "nobody", "value": 1}
+        case "refuse":
+            return {"id": request["id"], "error": "no such thing"}
+        case "both":
+            return {"id": request["id"], "error": "no such thing", "value": 1}
+    return {"id": request["id"], "value": len(text)}
+
+
+def limits(url: str) -> ProgramLimits:
+    return ProgramLimits(timeout_s=20, url=url)
+
+
+@each("text, code", [("down", "R0305"), ("stranger", "R0307"), ("both", "R0307"), ("refuse", "R0308")])
+def test_what_goes_wrong_is_a_code_and_costs_no_other_score(text: str, code: str) -> None:
+    with serving(odd) as (url, _):
+        pool = ScorerPool(lambda: ScorerService("lengths 1.4", [PLUGIN], limits(url)), 2, 8)
+        futures = [pool.submit(ScorerRequest("length", {"text": each})) for each in ("a", text, "bbb", "cc")]
+        outcomes = [future.result(60) for future in futures]
+        pool.close()
+    assert [each.value if isinstance(each, Value) else each.code for each in outcomes] == [1, code, 3, 2]
+
+
+def test_no_key_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-for-you")
+    with serving(odd) as (url, headers):
+        service = ScorerService("lengths 1.4", [PLUGIN], limits(url))
+        assert service.answer([ScorerRequest("length", {"text": "four"})]) == [Value(4)]
+    assert "sk-not-for-you" not in json.dumps(headers)
+    assert not {"authorization", "cookie"} & {name.lower() for each in headers for name in each}
+
+
+def test_one_of_another_version_is_not_asked() -> None:
+    with serving(odd, "1.5") as (url, _), pytest.raises(Broken) as raised:
+        ScorerService("lengths 1.4", [PLUGIN], limits(url)).start()
+    assert raised.value.failure.code == "R0304"
+    assert "lengths 1.5" in raised.value.failure.reason
+
+
+def test_one_that_nobody_serves_is_not_started() -> None:
+    with serving(odd) as (url, _):
+        pass
+    with pytest.raises(Broken) as raised:
+        ScorerService("lengths 1.4", [PLUGIN], limits(url)).start()
+    assert raised.value.failure.code == "R0304"
