@@ -30,6 +30,7 @@ from tripos_compiler.plan import (
     Step,
     Template,
     Texts,
+    Tool,
     Until,
     Verdict,
 )
@@ -121,6 +122,8 @@ OTHER: dict[str, Sequence[Any]] = {
     "system": [texts("Be brief."), texts("Be brief.", "简")],
     "plain": [Plain(), Plain(parted="\n"), Plain(link="")],
     "options": [ITEM],
+    "tools": [(Tool(name="ping", about={"en": "Call"}),)],
+    "offered": [ITEM],
     "shots": [(), *((each,) for each in _each(SHOTS, _SHOTS))],
     "chat": [ITEM],
     "continues": ["talk"],

@@ -20,6 +20,7 @@ from tripos_compiler.statements.declarations import (
     lower_metrics,
     lower_roles,
     lower_titles,
+    lower_tools,
     lower_trees,
 )
 from tripos_compiler.statements.exports import lower_exports
@@ -98,6 +99,7 @@ def compile_spec(
         lower_arms(program)
         lower_metrics(program)
         lower_trees(program)
+        lower_tools(program)
         waiting = lower_early_scorers(program)
         lower_datasets(program, memory)
         check_origins(program)

@@ -31,6 +31,7 @@ from tripos_compiler.language.library.patterns import (
 )
 from tripos_compiler.language.library.totality import lack_of
 from tripos_compiler.plan import (
+    TOOL_CALL,
     Binary,
     BoolType,
     Call,
@@ -88,6 +89,30 @@ NUMBERS = st.one_of(
 )
 
 
+JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), NUMBERS, TEXTS, st.just("")),
+    lambda of: st.one_of(st.lists(of, max_size=3), st.dictionaries(st.sampled_from("abc"), of, max_size=3)),
+    max_leaves=5,
+)
+DESCRIBED = st.fixed_dictionaries(
+    {},
+    optional={
+        "type": st.sampled_from(["string", "integer", "float", "boolean", "tuple", "dict", "any"]),
+        **dict.fromkeys(("items", "enum", "properties", "required"), JSON),
+    },
+)
+TOOLS = st.builds(
+    lambda name, properties, some: {
+        "name": name,
+        "description": "",
+        "parameters": {"type": "object", "properties": properties, "required": list(properties)[:some]},
+    },
+    st.sampled_from("fg"),
+    st.dictionaries(st.sampled_from("ab"), DESCRIBED, max_size=2),
+    st.integers(0, 2),
+)
+
+
 def values(type_: Type) -> st.SearchStrategy[Any]:
     """Return values of a type, as rows, replies and functions give them."""
     match type_.kind:
@@ -110,10 +135,21 @@ def values(type_: Type) -> st.SearchStrategy[Any]:
         case "set":
             return st.one_of(st.frozensets(values(type_.of), max_size=5), st.sets(values(type_.of), max_size=5))
         case "record":
+            if type_ == TOOL_CALL:
+                given = st.dictionaries(st.sampled_from("ab"), JSON, max_size=2)
+                named = {"name": st.sampled_from("fgh"), "arguments": st.one_of(given, JSON), "readable": st.booleans()}
+                return st.fixed_dictionaries(named)
             return st.fixed_dictionaries({name: values(of) for name, of in type_.fields.items()})
         case "dialogue":
             turn = st.fixed_dictionaries({"speaker": TEXTS, "text": TEXTS})
             return st.lists(turn, max_size=4)
+        case "json" if type_.form == "tools":
+            return st.lists(TOOLS, max_size=2, unique_by=lambda tool: tool["name"])
+        case "json" if type_.form == "calls":
+            argument = st.dictionaries(st.sampled_from("ab"), st.lists(JSON, max_size=3), max_size=2)
+            return st.lists(st.dictionaries(st.sampled_from("fg"), argument, min_size=1, max_size=1), max_size=2)
+        case "json":
+            return JSON
         case "tree":
             return st.just(TREE)
     raise AssertionError(type_)
@@ -143,6 +179,8 @@ def is_of(type_: Type, value: Any) -> bool:
             return isinstance(value, Mapping) and all(is_of(of, value[name]) for name, of in type_.fields.items())
         case "dialogue":
             return isinstance(value, list) and all(set(turn) == {"speaker", "text"} for turn in value)
+        case "json":
+            return True
         case "tree":
             return isinstance(value, Mapping)
     raise AssertionError(type_)

@@ -14,6 +14,7 @@ from tripos_compiler.language.rows import DoesNotFit, read_value
 from tripos_compiler.plan import (
     ChoiceType,
     DialogueType,
+    JsonType,
     ListType,
     PathType,
     RecordType,
@@ -39,6 +40,8 @@ scenario answering {
 }
 """
 
+PING = {"name": "f", "description": "", "parameters": {"type": "object", "properties": {}, "required": []}}
+
 
 @each(
     "type_, raw, value",
@@ -60,6 +63,12 @@ scenario answering {
         (DialogueType(), ["Teacher: Why?", "Student: Because."], TURNS),
         (DialogueType(), "Teacher: Why?|EOM|Student: Because.", TURNS),
         (DialogueType(), "Teacher: Why?\n\n Student : Because.", TURNS),
+        (JsonType(), '{"a": [1, null]}', {"a": [1, None]}),
+        (JsonType(), "5", "5"),
+        (JsonType(form="calls"), '[{"f": {"a": [1, ""]}}]', [{"f": {"a": [1, ""]}}]),
+        (JsonType(form="calls"), [], []),
+        (JsonType(form="tools"), {"type": "function", "function": {"name": "f"}}, [PING]),
+        (JsonType(form="tools"), '[{"name": "f", "parameters": {"type": "dict"}}]', [PING]),
         (DialogueType(), '[{"role": "Teacher", "content": "Why?"}, {"role": "Student", "content": "Because."}]', TURNS),
     ],
 )
@@ -87,6 +96,16 @@ def test_a_cell_is_read_as_its_type(type_: Type, raw: Any, value: Any) -> None:
         (DialogueType(), "Teacher: Why?|EOM|Because."),
         (DialogueType(), [{"speaker": "Teacher", "text": None}]),
         (DialogueType(), {"Teacher": "Why?"}),
+        (JsonType(), None),
+        (JsonType(), "[1"),
+        (JsonType(form="tools"), []),
+        (JsonType(form="tools"), [{"name": ""}]),
+        (JsonType(form="tools"), [{"name": "f"}, {"name": "f"}]),
+        (JsonType(form="tools"), [{"name": "f", "parameters": {"properties": {"a": {"type": "city"}}}}]),
+        (JsonType(form="tools"), [{"name": "f", "parameters": {"required": ["a"]}}]),
+        (JsonType(form="calls"), [{"f": {"a": 1}}]),
+        (JsonType(form="calls"), [{"f": {}, "g": {}}]),
+        (JsonType(form="calls"), "f"),
     ],
 )
 def test_a_cell_that_is_something_else_is_refused(type_: Type, raw: Any) -> None:

@@ -232,6 +232,8 @@ def _fits(kind: str, element: Syntax) -> bool:
             return isinstance(element, Number) and isinstance(element.value, int) and element.value >= 0
         case "NUMBER":
             return isinstance(element, Number)
+        case "TYPE":
+            return not isinstance(element, SymbolExpr | Text)
         case "RANGE":
             return isinstance(element, RangeExpr)
         case "DIMS" | "MEASURE" | "MEASURES":

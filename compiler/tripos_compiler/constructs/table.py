@@ -133,6 +133,15 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "classifies a row in a tree, level by level, and keeps every chosen path",
         body="walk",
     ),
+    Construct("tool", (FILE,), "tool NAME LABELS BLOCK", "a function that a model may call", body="tool"),
+    Construct(
+        "tool_parameter",
+        ("tool",),
+        "NAME [TYPE] [LABELS] [BLOCK]",
+        "a parameter and its description; one whose type ends in `?` may be left out, a block lists fields of a record",
+        body="record",
+        keyword="",
+    ),
     # the scenario
     Construct("scenario", (FILE,), "scenario NAME [LABELS] BLOCK", "one task: prompts and scores", body="scenario"),
     Construct(
@@ -217,6 +226,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "the probability of each of these texts after the prompt, in place of a reply",
         once=True,
     ),
+    Construct("tools", ("ask",), "tools TOOLS...", "the tools that the model may call", once=True),
     Construct(
         "returns",
         ("ask", "made", "verify", "walk"),

@@ -107,6 +107,7 @@ CODES: dict[str, str] = {
     "R0125": "no token probabilities",
     "R0126": "model that sees no image",
     "R0127": "image not to be had",
+    "R0128": "no calls of tools",
     "R0201": "role not filled",
     "R0202": "unknown option value",
     "R0203": "bad configuration",

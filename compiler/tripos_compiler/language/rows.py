@@ -10,7 +10,15 @@ from typing import Any
 
 import orjson
 
-from tripos_compiler.language.library import BETWEEN, FindMedium, UnfitMedium, type_notation
+from tripos_compiler.language.library import (
+    BETWEEN,
+    FindMedium,
+    NoTools,
+    UnfitMedium,
+    read_allowed_calls,
+    read_tools,
+    type_notation,
+)
 from tripos_compiler.plan import Axis, DataField, Dataset, Type, digest
 
 SPEAKERS = ("speaker", "role", "from", "user", "name")
@@ -194,6 +202,8 @@ def read_value(type_: Type, value: Any, axes: Mapping[str, Axis], medium: FindMe
             if not isinstance(record, Mapping):
                 raise DoesNotFit
             return {name: read_value(of, record.get(name), axes, medium) for name, of in type_.fields.items()}
+        case "json":
+            return _json(type_.form, value)
         case "dialogue":
             turns = read_turns(value)
             if turns is not None:
@@ -240,13 +250,26 @@ def _path(value: Any) -> str:
     return BETWEEN.join(names)
 
 
-def _parsed(value: Any, opening: str) -> Any:
+def _parsed(value: Any, opening: str | tuple[str, ...]) -> Any:
     """Return what JSON text says; any other value as it is."""
     if not isinstance(value, str) or not value.lstrip().startswith(opening):
         return value
     try:
         return orjson.loads(value)
     except ValueError:
+        raise DoesNotFit from None
+
+
+def _json(form: str, value: Any) -> Any:
+    """Return a value of JSON, a list or record also from JSON text; tools, and calls that are right, in their form."""
+    told = _parsed(value, ("[", "{"))
+    if told is None or isinstance(told, EmptyCell):
+        raise DoesNotFit
+    if form == "json":
+        return str(told) if isinstance(told, str) else told
+    try:
+        return read_tools(told) if form == "tools" else read_allowed_calls(told)
+    except NoTools:
         raise DoesNotFit from None
 
 

@@ -99,6 +99,14 @@ class TreeType(Part):
     tree: str
 
 
+class JsonType(Part):
+    """Any value of JSON. `form` says which: `tools` are functions that a model may call, each with the JSON Schema of
+    its parameters, and `calls` are calls of them, each with the values that every argument may have."""
+
+    kind: Literal["json"] = "json"
+    form: Literal["json", "tools", "calls"] = "json"
+
+
 class MetricsType(Part):
     """The metrics allocated to the scenario at hand, printable as a rubric."""
 
@@ -121,6 +129,7 @@ Type = Annotated[
     | OptionalType
     | PathType
     | TreeType
+    | JsonType
     | MetricsType,
     Field(discriminator="kind"),
 ]

@@ -9,6 +9,7 @@ from pydantic import Field
 from tripos_compiler.plan.base import Part
 from tripos_compiler.plan.expressions import Each, Expr, Loop, Texts, Type
 from tripos_compiler.plan.settings import Settings
+from tripos_compiler.plan.tool_calls import Tool
 
 
 class Shots(Part):
@@ -37,7 +38,8 @@ class Ask(Part):
     What is sent is: the system message; the shots; the turns of `chat`, or of the conversation that `continues` names,
     seen from the role's side; the prompt. Where `continues` names an ask, what that one sent and its reply come before
     the prompt. Of a `plain` one it is a text; with `options` the model says how likely each
-    of them is after it, and writes nothing.
+    of them is after it, and writes nothing. It may call `tools`, or those that `offered` lists for the row: then
+    `returns` is what `calling_type` says.
     """
 
     step: Literal["ask"] = "ask"
@@ -50,6 +52,8 @@ class Ask(Part):
     prompt: Texts | None = None
     plain: Plain | None = None
     options: Expr | None = None
+    tools: tuple[Tool, ...] = ()
+    offered: Expr | None = None
     returns: Type | None = None
     numbers: dict[str, str] = {}
     """For a language the locale in which numbers are read that a reply writes outside JSON; `en` where none is said."""
@@ -62,6 +66,11 @@ class Ask(Part):
     """Of steps that send the same, where the settings leave the reply to chance: how many of the scenario come before
     this one. It is in the fingerprint, so that each has a reply of its own."""
     fingerprint: str
+
+    @property
+    def calls_tools(self) -> bool:
+        """True if the model may call tools."""
+        return bool(self.tools) or self.offered is not None
 
 
 class Speaker(Part):

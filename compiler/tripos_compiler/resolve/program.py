@@ -29,6 +29,7 @@ from tripos_compiler.plan import (
     Scenario,
     Scorer,
     Subset,
+    Tool,
     Tree,
     Type,
 )
@@ -121,6 +122,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "arm": ("arm",),
     "tree": ("tree",),
     "function": ("function",),
+    "tool": ("tool",),
     "dimension": ("dimension",),
     "dataset": ("dataset", "like", "made"),
     "scenario": ("scenario",),
@@ -184,6 +186,7 @@ class Program:
     plugins: dict[str, Plugin] = field(default_factory=dict)
     aggregates: dict[str, Plugin] = field(default_factory=dict)
     """Functions of the user's that measures take of all values."""
+    tools: dict[str, Tool] = field(default_factory=dict)
     metrics: dict[str, Metric] = field(default_factory=dict)
     datasets: dict[str, Dataset] = field(default_factory=dict)
     rowsets: dict[str, LoadedDataset] = field(default_factory=dict)

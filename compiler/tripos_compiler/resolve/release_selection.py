@@ -27,7 +27,7 @@ WORDS: Mapping[str, tuple[str, ...]] = {
 }
 """What each word of `take` names: constructs of statements, or metrics, which stand in those of dimensions."""
 NEEDED_BY_ANYTHING = frozenset(
-    {"role", "axis", "arm", "tree", *WORDS["functions"], *WORDS["datasets"], *WORDS["scorers"]}
+    {"role", "axis", "arm", "tree", "tool", *WORDS["functions"], *WORDS["datasets"], *WORDS["scorers"]}
 )
 NEEDED_BY_FIGURES = frozenset({"scenario", "measure", "subset"})
 FIGURES = frozenset({"measure", "expect", "subset", "export"})

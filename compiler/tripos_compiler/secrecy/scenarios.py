@@ -184,6 +184,11 @@ class Following:
             written = statement.one_of("likelihood")
             span = written.syntax("options").span if written is not None else statement.head
             yield Told(flows.all(step.options), span, "these options tell")
+        if step.offered is not None:
+            known.add(id(step.offered))
+            written = statement.one_of("tools")
+            span = written.head if written is not None else statement.head
+            yield Told(flows.all(step.offered), span, "these tools tell")
         for shots in step.shots:
             yield from self._shots(shots, step.name, statement)
             known |= {id(expr) for expr in expressions_of(shots)}

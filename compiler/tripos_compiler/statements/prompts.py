@@ -11,7 +11,7 @@ from tripos_compiler.language.library import holds_media
 from tripos_compiler.plan import RESERVED, Extra, RecordType, Settings, Type
 from tripos_compiler.resolve import Program, Scope, forget_diagnostics, has_lost_part
 from tripos_compiler.source import Name, Number, Text
-from tripos_compiler.typing import FilledHole, Localised, lower_texts, read_type, record_type
+from tripos_compiler.typing import FilledHole, Localised, lower_texts, read_type, record_type, type_parts
 
 TRUTH = {"true": True, "false": False}
 COUNTED = ("samples", "repeats")
@@ -143,11 +143,16 @@ def lower_returns(program: Program, statement: Statement) -> Type | bool | None:
         else:
             assert returns.block is not None
             read = record_type(program, returns.body, returns.block.span)
-        if read is None or not holds_media(read):
-            return read or False
-        help_ = "let it return what it says of one, as a text or a choice"
-        program.diagnostics.error("E0302", "a model replies with no image, recording or file", returns.head, help=help_)
-        return False
+        if read is not None and holds_media(read):
+            help_ = "let it return what it says of one, as a text or a choice"
+            message = "a model replies with no image, recording or file"
+            program.diagnostics.error("E0302", message, returns.head, help=help_)
+            return False
+        if read is not None and any(each.kind == "json" for each in type_parts(read)):
+            message, help_ = "a reply is read as a type of its own, and not as any JSON", "say which values it has"
+            program.diagnostics.error("E0302", message, returns.head, help=help_)
+            return False
+        return read or False
     help_ = "write `returns TYPE` or `returns { field type }`"
     program.diagnostics.error("E0106", "`returns` takes a type or a block", returns.head, help=help_)
     return False

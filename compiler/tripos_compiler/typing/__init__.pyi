@@ -29,4 +29,5 @@ from .types import (
     named_choice as named_choice,
     read_type as read_type,
     record_type as record_type,
+    type_parts as type_parts,
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tripos_compiler.constructs import Statement, read_statements
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language.library import type_notation
@@ -14,6 +16,7 @@ from tripos_compiler.plan import (
     FileType,
     ImageType,
     IntegerType,
+    JsonType,
     ListType,
     NumberType,
     OptionalType,
@@ -49,6 +52,9 @@ SIMPLE: dict[str, Type] = {
     "audio": AudioType(),
     "file": FileType(),
     "path": PathType(),
+    "json": JsonType(),
+    "tools": JsonType(form="tools"),
+    "calls": JsonType(form="calls"),
 }
 GENERIC = ("list", "set")
 HASHABLE = ("text", "integer", "number", "bool", "choice", "path")
@@ -95,6 +101,17 @@ def read_type(program: Program, syntax: Syntax, *, valued: bool = False) -> Type
     help_ = "types are text, integer, number, bool, 1..5, choice(A, B), list<text>, set<text>, { a text }, dialogue"
     program.diagnostics.error("E0302", f"{describe_syntax(syntax)} is not a type", syntax.span, help=help_)
     return None
+
+
+def type_parts(type_: Type) -> Iterator[Type]:
+    """Yield a type and all that it holds."""
+    yield type_
+    match type_.kind:
+        case "list" | "set" | "optional":
+            yield from type_parts(type_.of)
+        case "record":
+            for each in type_.fields.values():
+                yield from type_parts(each)
 
 
 def named_choice(type_: Type) -> Type:

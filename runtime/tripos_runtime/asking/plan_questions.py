@@ -15,12 +15,14 @@ from tripos_compiler.plan import (
     Metric,
     NoLikelihoods,
     Plan,
+    Tool,
     Type,
+    read_calls,
     read_likelihoods,
 )
 from tripos_runtime.asking.grading import grade_reader, grade_schema, verdict_reader
 from tripos_runtime.asking.question import PreparedQuestion, Reader, ReadOutcome, text_reader
-from tripos_runtime.asking.statuses import PARSE_FAILURE, status_of_reply
+from tripos_runtime.asking.statuses import PARSE_FAILURE, status_of_reply, status_of_text
 from tripos_runtime.reading import read, schema_of
 
 
@@ -57,6 +59,8 @@ class Questions:
     def _asked(self, step: Ask, locale: str) -> PreparedQuestion:
         if step.options is not None:
             return PreparedQuestion(step.system, step.prompt, step.settings, None, likelihood_reader, chooses=True)
+        if step.calls_tools:
+            return PreparedQuestion(step.system, step.prompt, step.settings, None, calls_reader(step.tools))
         schema = schema_of(step.returns) if step.returns is not None else None
         return PreparedQuestion(
             step.system, step.prompt, step.settings, schema, reply_reader(step.returns, self.axes, locale)
@@ -76,6 +80,17 @@ def likelihood_reader(text: str, finish_reason: str | None) -> ReadOutcome:
     except NoLikelihoods as error:
         return ReadOutcome(None, None, f"no likelihoods: {error}", status_of_reply(PARSE_FAILURE, finish_reason))
     return ReadOutcome(found, found)
+
+
+def calls_reader(tools: Sequence[Tool]) -> Reader:
+    """Read the text and the calls of a reply to a step with tools. What cannot be read of a call is a part of what it
+    says, so any reply is read."""
+
+    def reader(text: str, finish_reason: str | None) -> ReadOutcome:
+        found = read_calls(tools, text)
+        return ReadOutcome(found, found, None, status_of_text(finish_reason))
+
+    return reader
 
 
 def reply_reader(returns: Type | None, axes: Sequence[Axis], locale: str) -> Reader:

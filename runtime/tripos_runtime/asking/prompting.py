@@ -21,13 +21,14 @@ from tripos_compiler.language import (
     render,
     seen_by,
 )
-from tripos_compiler.language.library import Turn, unmarked
+from tripos_compiler.language.library import Turn, json_schema, unmarked
 from tripos_compiler.plan import Ask, Axis, Converse, Expr, Hole, Judging, Metric, Plain, Ref, Shots, Texts, TextType
-from tripos_runtime.asking.question import PreparedQuestion
+from tripos_runtime.asking.question import PreparedQuestion, dumps
 from tripos_runtime.asking.shots import shot_messages
 from tripos_runtime.asking.statuses import NOT_APPLICABLE
 from tripos_runtime.datasets import Case, Sources
-from tripos_runtime.models import OPTION, PLAIN, DialogueTurn, Message
+from tripos_runtime.models import OPTION, PLAIN, TOOL, DialogueTurn, Message
+from tripos_runtime.reading import described_tool
 
 ASSISTANTS = frozenset(("assistant", "gpt", "model"))
 """The names by which data sets of chats call the side that is asked."""
@@ -161,6 +162,8 @@ def ask_messages(
         sent = (plain_text(sent, step.plain, choosing=step.options is not None),)
     if not sent:
         raise Unavailable(step.name, NOT_APPLICABLE, f"`{step.name}` has nothing to ask")
+    if step.calls_tools:
+        return (*sent, *tool_messages(step, case.language, names))
     return sent if step.options is None else (*sent, *_options(step.name, step.options, names, placeholders))
 
 
@@ -179,6 +182,15 @@ def plain_text(sent: Sequence[Message], plain: Plain, *, choosing: bool = False)
         else:
             parts.append(each.content)
     return Message(PLAIN, plain.parted.join(parts) + (plain.link if choosing else ""))
+
+
+def tool_messages(step: Ask, language: str, names: Mapping[str, Any]) -> list[Message]:
+    """Return a message for each tool that a model may call: those that are declared, in a language, or those of the
+    row. Raises `Unavailable` where the row has none."""
+    told = [described_tool(each, language) for each in step.tools]
+    if step.offered is not None:
+        told = [{**each, "parameters": json_schema(each["parameters"])} for each in evaluate(step.offered, names)]
+    return [Message(TOOL, unmarked(dumps(each))) for each in told]
 
 
 def _options(

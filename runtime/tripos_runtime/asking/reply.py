@@ -30,7 +30,7 @@ from tripos_runtime.asking.question import (
     messages_text,
     reread,
 )
-from tripos_runtime.models import OPTION, PLAIN, Contents, Message, Model, ModelError, Reply, Request
+from tripos_runtime.models import OPTION, PLAIN, TOOL, Contents, Message, Model, ModelError, Reply, Request
 from tripos_runtime.models.over_http import reply_share
 from tripos_runtime.reading import LONG_REPLY
 from tripos_runtime.scheduling import Called, Caller
@@ -77,11 +77,14 @@ class SentRequest:
         """Return the request that sends these messages, for so many samples from `number` on."""
         settings, model = self.question.settings, self.model
         plain = any(each.role == PLAIN for each in sent)
+        tools = tuple(each.content for each in sent if each.role == TOOL)
+        chat = tuple(each for each in sent if each.role != TOOL) if tools else sent
         return Request(
             model=model.name,
-            messages=tuple(Message("user", each.content) for each in sent if each.role == PLAIN) if plain else sent,
+            messages=tuple(Message("user", each.content) for each in sent if each.role == PLAIN) if plain else chat,
             plain=plain,
             options=tuple(each.content for each in sent if each.role == OPTION),
+            tools=tools,
             settings=settings.of_sample(number),
             schema=self.question.schema if model.structured else None,
             samples=samples,

@@ -2,6 +2,7 @@ from .base import (
     FREE as FREE,
     OPTION as OPTION,
     PLAIN as PLAIN,
+    TOOL as TOOL,
     CodedError as CodedError,
     Contents as Contents,
     DialogueTurn as DialogueTurn,

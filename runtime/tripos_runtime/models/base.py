@@ -34,12 +34,15 @@ class Message:
     """One message of a conversation."""
 
     role: str
-    """`system`, `user` or `assistant`; of a text without a chat `PLAIN`, and `OPTION` of what may stand after it."""
+    """`system`, `user` or `assistant`; of a text without a chat `PLAIN`, and `OPTION` of what may stand after it;
+    `TOOL` of a description of a function that the model may call."""
     content: str
 
 
 PLAIN, OPTION = "text", "option"
 """The roles of a text without a chat, and of each text whose likelihood after it is asked for."""
+TOOL = "tool"
+"""The role of the description of a function that a model may call: JSON with its name, description and parameters."""
 
 
 def texts_read(messages: Iterable[Message]) -> list[str]:
@@ -89,6 +92,9 @@ class Request:
     it as the user's."""
     options: tuple[str, ...] = ()
     """The texts whose likelihood after the text is asked for, in place of a reply."""
+    tools: tuple[str, ...] = ()
+    """The functions that the model may call, each described by JSON. Where there are any, the text of a reply is what
+    `write_calls` makes of its text and calls."""
     contents: Contents | None = field(default=None, compare=False, repr=False)
     """Gives the content of an image or another file of which a message has the mark."""
 
@@ -100,7 +106,7 @@ class Request:
         [('text', '2 + 2 ='), ('option', '4'), ('option', '5')]
         """
         told = [(PLAIN if self.plain else each.role, each.content) for each in self.messages]
-        return [*told, *((OPTION, each) for each in self.options)]
+        return [*told, *((OPTION, each) for each in self.options), *((TOOL, each) for each in self.tools)]
 
     @property
     def texts(self) -> list[str]:

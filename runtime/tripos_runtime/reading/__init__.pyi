@@ -7,6 +7,7 @@ from .plain_text import (
     LONG_REPLY as LONG_REPLY,
 )
 from .schema import (
+    described_tool as described_tool,
     format_note as format_note,
     metrics_schema as metrics_schema,
     schema_of as schema_of,

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from tripos_compiler.language.library import without_optional
 from tripos_compiler.plan import (
     AudioType,
     BoolType,
@@ -14,6 +15,7 @@ from tripos_compiler.plan import (
     FileType,
     ImageType,
     IntegerType,
+    JsonType,
     ListType,
     Metric,
     MetricsType,
@@ -23,6 +25,7 @@ from tripos_compiler.plan import (
     RecordType,
     SetType,
     TextType,
+    Tool,
     TreeType,
     Type,
 )
@@ -57,6 +60,25 @@ def schema_of(type: Type) -> dict[str, Any]:
     {'value': {'type': 'integer', 'minimum': 1, 'maximum': 5}}
     """
     return _schema(type) if isinstance(type, RecordType) else _object({"value": _schema(type)})
+
+
+def described_tool(tool: Tool, language: str) -> dict[str, Any]:
+    """Return a tool as JSON, in a language: its name, its description, and the JSON Schema of its parameters, of which
+    those of an optional type may be left out.
+
+    >>> from tripos_compiler.plan import ToolParameter
+    >>> optional = ToolParameter(name="n", type=OptionalType(of=TextType()))
+    >>> tool = Tool(name="ping", about={"en": "Call"}, parameters=(optional,))
+    >>> described_tool(tool, "en")["parameters"]
+    {'type': 'object', 'properties': {'n': {'type': 'string'}}, 'required': []}
+    """
+    properties: dict[str, Any] = {}
+    for each in tool.parameters:
+        about = {"description": each.about[language]} if language in each.about else {}
+        properties[each.name] = _schema(without_optional(each.type)) | about
+    required = [each.name for each in tool.parameters if not isinstance(each.type, OptionalType)]
+    parameters = {"type": "object", "properties": properties, "required": required}
+    return {"name": tool.name, "description": tool.about[language], "parameters": parameters}
 
 
 def metrics_schema(metrics: Sequence[Metric]) -> dict[str, Any]:
@@ -114,6 +136,8 @@ def _schema(type: Type) -> dict[str, Any]:
             return {"type": "array", "items": _object({"speaker": {"type": "string"}, "text": {"type": "string"}})}
         case OptionalType(of=of):
             return {"anyOf": [_schema(of), {"type": "null"}]}
+        case JsonType():
+            return {}
         case MetricsType() | TreeType() | ImageType() | AudioType() | FileType():
             raise ValueError("metrics, trees and images are printed in prompts and never replied")
 

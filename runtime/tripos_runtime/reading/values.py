@@ -17,6 +17,7 @@ from tripos_compiler.plan import (
     FileType,
     ImageType,
     IntegerType,
+    JsonType,
     ListType,
     MetricsType,
     NumberType,
@@ -229,8 +230,8 @@ class _ValueReader:
                 if turns is None:
                     raise _Unreadable("a dialogue was asked for, each turn with a speaker and a text")
                 return turns
-            case MetricsType() | TreeType() | ImageType() | AudioType() | FileType():
-                raise _Unreadable("metrics cannot be replied")
+            case MetricsType() | TreeType() | ImageType() | AudioType() | FileType() | JsonType():
+                raise _Unreadable("a value of this type cannot be replied")
 
     def _read_number(self, raw: Any, scale: int | None = None) -> Any:
         """Return a number that a text states; what is no text as it is."""

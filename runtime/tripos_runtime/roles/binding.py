@@ -10,7 +10,7 @@ from tripos_compiler.plan import Ask, Plan, Retrieve, Scenario
 from tripos_runtime.models import LOCAL, MOCK, CodedError, embeds, writes
 from tripos_runtime.models.mocks import is_baseline
 from tripos_runtime.models.reward import is_reward
-from tripos_runtime.models.unopened import gives_likelihoods
+from tripos_runtime.models.unopened import gives_likelihoods, takes_tools
 
 REWARD_HINT = "give one: --role {}=reward/PATH, one on a server, or `mock/reward` to try it out"
 
@@ -30,6 +30,18 @@ def misfilled_likelihood(plan: Plan, models: Mapping[str, Sequence[str]]) -> tup
                     message = f"`{step.name}` asks for likelihoods, and `{name}` gives none"
                     hint = "give a local model, or a server of completions: --model text-completion-openai/NAME"
                     return "R0125", message, hint
+    return None
+
+
+def misfilled_tools(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
+    """Code, message and hint of the first model that is offered tools and cannot call them; None where there is
+    none."""
+    for scenario in plan.scenarios:
+        for step in scenario.steps:
+            for name in models.get(step.role, ()) if isinstance(step, Ask) and step.calls_tools else ():
+                if not takes_tools(name):
+                    message = f"`{step.name}` offers tools, and `{name}` cannot call them"
+                    return "R0128", message, "give a model with a chat that takes tools, such as `openai/gpt-4o`"
     return None
 
 
@@ -180,7 +192,7 @@ def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, 
         told = f"no model fills the {roles} {', '.join(f'`{name}`' for name in empty)}"
         raise BindingError("R0201", told, f"{give}: {' '.join(f'--role {name}=PROVIDER/MODEL' for name in empty)}")
     models[role.name] = tuple(dict.fromkeys(models[role.name]))
-    misfilled = (misfilled_embedding, misfilled_reward, misfilled_likelihood)
+    misfilled = (misfilled_embedding, misfilled_reward, misfilled_likelihood, misfilled_tools)
     if (wrong := next(filter(None, (check(plan, models) for check in misfilled)), None)) is not None:
         raise BindingError(*wrong)
     return RoleBinding(models, role.name)

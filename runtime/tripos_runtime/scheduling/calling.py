@@ -268,4 +268,5 @@ def _stopped(error: ModelError) -> Stopped:
 
 
 def _size(request: Request) -> int:
-    return sum(len(message.content.encode("utf-8", "replace")) for message in request.messages)
+    texts = (*(message.content for message in request.messages), *request.tools)
+    return sum(len(text.encode("utf-8", "replace")) for text in texts)

@@ -258,7 +258,7 @@ class Playthrough:
     def _told(self, voice: Voice, request: Request) -> Sequence[Any]:
         """Note what the compared role is told; what a role would guess."""
         if voice.compared and self._at is not None:
-            self._note(voice.name, tuple((each.role, each.content) for each in request.messages))
+            self._note(voice.name, tuple(request.said))
         return self.guesses.get(self._about, ()) if self.script.guess else ()
 
     def _embedded(self, model: str, texts: Sequence[str]) -> None:

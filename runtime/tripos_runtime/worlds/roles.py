@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from tripos_compiler.language import expressions_of, subexpressions
-from tripos_compiler.plan import Literal_, Plan, Plugin, Type
+from tripos_compiler.language.library import NoTools, read_allowed_calls
+from tripos_compiler.plan import Literal_, Plan, Plugin, ToolCall, Type, said_calls, write_calls
 from tripos_runtime.asking import dumps
-from tripos_runtime.models import FREE, Message, ModelError, Reply, Request, Vector
-from tripos_runtime.models.mocks import draw, likelihoods, value_of
+from tripos_runtime.models import FREE, TOOL, Message, ModelError, Reply, Request, Vector
+from tripos_runtime.models.mocks import calls_made, draw, likelihoods, value_of
 from tripos_runtime.reading import schema_of
 from tripos_runtime.scheduling import Called
 
@@ -89,7 +90,7 @@ class Voice:
         """There is nothing to let go of."""
 
     def _said(self, request: Request, guesses: Sequence[Any]) -> str:
-        told = as_text(request.messages)
+        told = as_text([*request.messages, *(Message(TOOL, each) for each in request.tools)])
         dice = self.script.dice(self.name, told, request.number)
         number = dice.randrange(10**9)
         if self.reward:
@@ -108,6 +109,8 @@ class Voice:
                 return dice.choice([*self.words, *map(_said, guesses), "; ".join(map(_said, guesses)), "the same"])
         if request.options:
             return likelihoods(request, str(number))
+        if request.tools:
+            return self._called(request, str(number), told, guesses)
         if request.schema is not None:
             return json.dumps(self._typed(request.schema, str(number), told, guesses), ensure_ascii=False)
         if self.compared:
@@ -117,6 +120,20 @@ class Voice:
             return f"{dice.choice(('yes', 'no', *self.words))} {number}"
         word = dice.choice(("yes", "no"))
         return f"{number} {word} {_short(told)} {number}"
+
+    def _called(self, request: Request, key: str, told: str, guesses: Sequence[Any]) -> str:
+        """Return a reply with calls: those that a guess says are right, or one with values by what the role was
+        told."""
+        for guess in guesses if self.compared else ():
+            try:
+                right = read_allowed_calls(guess)
+            except NoTools:
+                continue
+            guessed = [ToolCall(name, _first(values)) for each in right for name, values in each.items()]
+            return write_calls(_short(told), guessed)
+        made = calls_made(request.tools, key, careless=self.script.moody)
+        text, calls = said_calls(made)
+        return write_calls(text if self.compared else f"{text} {_short(told)}", calls)
 
     def _typed(self, schema: Mapping[str, Any], key: str, told: str, guesses: Sequence[Any]) -> Any:
         """Return a value that fits a schema: by a guess where one fits, or by what the role was told."""
@@ -138,6 +155,11 @@ class Voice:
                 return None
             return self._typed(schema["anyOf"][0], key, told, guesses)
         return value_of(dict(schema), key, "mixed")
+
+
+def _first(values: Mapping[str, list[Any]]) -> dict[str, Any]:
+    """Return the arguments of a call that is right."""
+    return {name: allowed[0] for name, allowed in values.items() if allowed}
 
 
 def as_text(messages: Sequence[Message]) -> str:

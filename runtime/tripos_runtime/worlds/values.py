@@ -18,6 +18,7 @@ from tripos_compiler.plan import (
     FileType,
     ImageType,
     IntegerType,
+    JsonType,
     ListType,
     MetricsType,
     NumberType,
@@ -81,6 +82,9 @@ def fresh(type: Type, old: Any, dice: random.Random, axes: Mapping[str, Axis], p
             return [] if lacks else [{"speaker": each, "text": _text("", dice)} for each in shorter]
         case ImageType() | AudioType() | FileType():
             return str(Medium(OTHER_MEDIA[type.kind], f"{dice.getrandbits(256):064x}", 1, 1, 1))
+        case JsonType(form=form):
+            others = [each for each in pool if not _same(each, old)]
+            return dice.choice(others) if others else [] if form != "json" else _text(old, dice)
         case TreeType() | MetricsType():
             return old
     assert_never(type)

@@ -23,6 +23,8 @@ _KINDS = {
     "shots": "prompt",
     "plain": "prompt",
     "options": "prompt",
+    "tools": "prompt",
+    "offered": "prompt",
     "returns": "prompt",
     "settings": "settings",
     "samples": "settings",

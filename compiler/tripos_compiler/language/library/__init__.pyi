@@ -59,6 +59,12 @@ from .table import (
     raised_version as raised_version,
     version_of as version_of,
 )
+from .tool_descriptions import (
+    NoTools as NoTools,
+    json_schema as json_schema,
+    read_allowed_calls as read_allowed_calls,
+    read_tools as read_tools,
+)
 from .totality import (
     Lack as Lack,
     arguments_of as arguments_of,

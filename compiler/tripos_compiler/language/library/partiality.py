@@ -134,6 +134,12 @@ NO_EXPECTATION = Partial(
     _OR.format("expected_value(…)"),
     lambda _: False,
 )
+NO_TOOL = Partial(
+    ("tools", "allowed"),
+    "a call is allowed of a tool that is not there",
+    "mend the row, which allows it",
+    lambda _: False,
+)
 NOT_IN_ORDER = Partial(("value", "order"), "the text is not in the order", _OR.format("rank(…)"), _is_ordered)
 NO_ROOT = Partial(("value",), "the number is negative", _OR.format("sqrt(…)"), _is_not_negative)
 NO_LOGARITHM = Partial(("value", "base"), "the number is not positive", _OR.format("log(…)"), _has_logarithm)

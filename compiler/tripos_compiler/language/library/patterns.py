@@ -15,7 +15,11 @@ from typing import Annotated, Any, TypeVar, assert_never
 from tripos_compiler.language.library.types import (
     PLAIN,
     TURN,
+    Calls,
+    Json,
     Path,
+    ReadCall,
+    Tools,
     Tree,
     Turn,
     element_type,
@@ -26,8 +30,10 @@ from tripos_compiler.language.library.types import (
     without_optional,
 )
 from tripos_compiler.plan import (
+    TOOL_CALL,
     BoolType,
     IntegerType,
+    JsonType,
     NumberType,
     OptionalType,
     PathType,
@@ -98,6 +104,10 @@ _SIMPLE: dict[Any, Type] = {
     bool: BoolType(),
     Path: PathType(),
     Turn: TURN,
+    Json: JsonType(),
+    Tools: JsonType(form="tools"),
+    Calls: JsonType(form="calls"),
+    ReadCall: TOOL_CALL,
 }
 
 

@@ -22,7 +22,7 @@ from tripos_compiler.language.library.functions import (
     texts,
     trees,
 )
-from tripos_compiler.language.library.functions.answers import exams, extraction, final_numbers, options
+from tripos_compiler.language.library.functions.answers import calls, exams, extraction, final_numbers, options
 from tripos_compiler.language.library.signature import Function, define
 
 VERSIONS: Mapping[str, int] = {
@@ -146,6 +146,10 @@ GROUPS: dict[str, tuple[Function, ...]] = {
         define(likeness.echoed, check=likeness.has_no_run, partial=partiality.NO_RUN),
         define(dialogues.best_bleu, partial=partiality.NO_REFERENCES),
         define(dialogues.coverage, partial=partiality.NO_REFERENCES),
+    ),
+    "Calls of tools": (
+        define(calls.calls_match, partial=partiality.NO_TOOL),
+        define(calls.calls_fit),
     ),
     "Layout": (
         define(layout.bullets),

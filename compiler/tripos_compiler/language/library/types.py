@@ -33,6 +33,24 @@ class Turn(TypedDict):
 
 Dialogue = list[Turn]
 
+Json = NewType("Json", object)
+"""Any value of JSON."""
+
+Tools = NewType("Tools", object)
+"""The functions that a model may call, as `read_tools` gives them."""
+
+Calls = NewType("Calls", object)
+"""Calls with the values that each argument may have, as `read_allowed_calls` gives them."""
+
+
+class ReadCall(TypedDict):
+    """A call of a tool, as a reply has it."""
+
+    name: str
+    arguments: Json
+    readable: bool
+
+
 T = TypeVar("T")
 """Any one type."""
 
@@ -75,6 +93,8 @@ def type_notation(type_: Type | None) -> str:
             return type_.axis or f"choice({', '.join(_few(type_.values))})"
         case "record":
             return "{ " + ", ".join(f"{name} {type_notation(of)}" for name, of in type_.fields.items()) + " }"
+        case "json":
+            return type_.form
         case "integer" if type_.low is not None and type_.high is not None:
             return f"{type_.low}..{type_.high}"
     return type_.kind
@@ -164,6 +184,8 @@ def fits(given: Type, wanted: Type) -> bool:
             return given.kind == "dialogue" or (given.kind == "list" and fits(given.of, TURN))
         case "tree":
             return given == wanted
+        case "json":
+            return given.kind == "json" and wanted.form in ("json", given.form)
     return given.kind == wanted.kind
 
 

@@ -174,6 +174,8 @@ class StepOutcomes:
                     yield self._asks_nothing(step, step.chat, case)
                 if step.options is not None:
                     yield self._lacks_options(step.options, case)
+                if step.offered is not None:
+                    yield _lacks(self._value(step.offered, case))
                 if step.continues is not None:
                     yield _lacks(self._yielded(Ref(path=(step.continues, "turns")), case))
                 for shots in step.shots:
@@ -361,10 +363,7 @@ def _taken(step: Step) -> Iterator[Expr]:
     match step:
         case Ask():
             yield from _in_texts((step.system, step.prompt))
-            if step.chat is not None:
-                yield step.chat
-            if step.options is not None:
-                yield step.options
+            yield from (each for each in (step.chat, step.options, step.offered) if each is not None)
             if step.continues is not None:
                 yield Ref(path=(step.continues, "turns"))
             for shots in step.shots:

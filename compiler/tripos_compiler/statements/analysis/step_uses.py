@@ -73,6 +73,8 @@ def step_expressions(step: Step) -> Iterator[Expr]:
                 yield step.chat
             if step.options is not None:
                 yield step.options
+            if step.offered is not None:
+                yield step.offered
             for shots in step.shots:
                 own = [*_texts(shots.prompt), *_texts(shots.reply), *([shots.where] if shots.where else [])]
                 yield from own

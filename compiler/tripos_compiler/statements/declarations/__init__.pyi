@@ -10,6 +10,9 @@ from .titles import (
     lower_titles as lower_titles,
     plain_title as plain_title,
 )
+from .tools import (
+    lower_tools as lower_tools,
+)
 from .trees import (
     APPROVED as APPROVED,
     DRAFT as DRAFT,

@@ -190,7 +190,7 @@ def _fold(step: Step, chosen: Mapping[str, str], labels: Mapping[str, Mapping[st
         case Ask():
             update["system"] = fold_texts(step.system, chosen, labels)
             update["prompt"] = fold_texts(step.prompt, chosen, labels)
-            update["chat"], update["options"] = put(step.chat), put(step.options)
+            update |= {"chat": put(step.chat), "options": put(step.options), "offered": put(step.offered)}
             shots = [
                 each.model_copy(
                     update={

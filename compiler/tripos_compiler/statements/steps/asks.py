@@ -25,6 +25,7 @@ from tripos_compiler.plan import (
     Texts,
     TextType,
     Type,
+    calling_type,
 )
 from tripos_compiler.resolve import Binding, LoadedDataset, Typed, has_lost_part, numbers_of, record_fields, row_fields
 from tripos_compiler.source import Name, Number, Span
@@ -34,6 +35,7 @@ from tripos_compiler.statements.steps.histories import lower_chat, lower_continu
 from tripos_compiler.statements.steps.options import bind_options, letter_shown
 from tripos_compiler.statements.steps.plain_text import lower_options, lower_plain
 from tripos_compiler.statements.steps.steps import NOT_ASKED, Steps, warn_unasked, warn_undefined
+from tripos_compiler.statements.steps.tools import lower_offered
 from tripos_compiler.typing import Elaborator, Localised, is_secret, lower_texts
 
 
@@ -228,13 +230,18 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
         steps.unknown(name)
         return False
     shots = lower_shots(steps, statement, question.returns) if question is not None else None
-    plain, options = lower_plain(steps, statement), lower_options(steps, statement)
+    plain, options, tools = (
+        lower_plain(steps, statement),
+        lower_options(steps, statement),
+        lower_offered(steps, statement),
+    )
     lowered = (when, chat, earlier, plain, options)
-    if not good or not known or False in lowered or question is None or shots is None:
+    if not good or not known or False in lowered or question is None or shots is None or tools is None:
         steps.unknown(name)
         return False
     history = chat.expr if isinstance(chat, Typed) else None
     returns = LIKELIHOODS if isinstance(options, Typed) else question.returns
+    returns = calling_type(tools.declared) if statement.of("tools") else returns
     ask = Ask(
         name=name.text,
         role=role.text,
@@ -245,6 +252,8 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
         prompt=question.prompt.texts if question.prompt else None,
         plain=plain if isinstance(plain, Plain) else None,
         options=options.expr if isinstance(options, Typed) else None,
+        tools=tools.declared,
+        offered=tools.listed.expr if tools.listed is not None else None,
         returns=returns,
         numbers=numbers_of(program, question.returns),
         samples=lower_samples(statement),
@@ -261,7 +270,7 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
     steps.lowered.append(ask)
     steps.wholes[name.text] = name
     _bind(steps, statement, ask)
-    _mention(steps, question, *(each for each in (ask.chat, ask.options) if each is not None))
+    _mention(steps, question, *(each for each in (ask.chat, ask.options, ask.offered) if each is not None))
     return True
 
 

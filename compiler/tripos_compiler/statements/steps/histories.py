@@ -79,4 +79,9 @@ def _goes_on(steps: Steps, statement: Statement, found: Ask) -> bool:
         message, help_ = f"`{found.name}` is a plain text, which has no turns", "name an ask without `plain`"
         program.diagnostics.error("E0107", message, span, help=help_)
         good = False
+    if found.calls_tools:
+        span = statement.of("continue")[0].name("step").span
+        message = f"`{found.name}` may call tools, and a call without its result cannot be gone on from"
+        program.diagnostics.error("E0107", message, span, help="name an ask without `tools`")
+        good = False
     return good

@@ -10,6 +10,9 @@ from .mock import (
     likelihoods as likelihoods,
     open_mock as open_mock,
 )
+from .mock_tools import (
+    calls_made as calls_made,
+)
 from .mock_values import (
     draw as draw,
     value_of as value_of,

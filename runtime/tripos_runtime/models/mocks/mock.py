@@ -22,6 +22,7 @@ from tripos_runtime.models.mocks.mock_author import author_text
 from tripos_runtime.models.mocks.mock_careless import careless_text
 from tripos_runtime.models.mocks.mock_student import student_named
 from tripos_runtime.models.mocks.mock_teacher import points_chosen, teacher_text
+from tripos_runtime.models.mocks.mock_tools import calls_made
 from tripos_runtime.models.mocks.mock_values import draw, sentences, value_of
 from tripos_runtime.models.over_http import as_objects
 
@@ -117,6 +118,10 @@ class MockModel:
         match self.character:
             case writer if request.options and writer not in UNWILLING:
                 text = likelihoods(request, key)
+            case "careless" if request.tools:
+                text = calls_made(request.tools, key, careless=True, chinese=chinese)
+            case writer if request.tools and writer not in UNWILLING:
+                text = calls_made(request.tools, key, chinese=chinese)
             case "careful":
                 text = _careful_text(request, key, chinese=chinese)
             case "slow":
@@ -210,7 +215,7 @@ def likelihoods(request: Request, key: str) -> str:
 
 def _key(name: str, request: Request) -> str:
     asked: list[Any] = [name, request.settings.seed, request.schema]
-    asked += [list(request.options)] if request.options else []
+    asked += [list(each) for each in (request.options, request.tools) if each]
     asked += [[message.role, message.content] for message in request.messages]
     return SORTED.encode(asked)
 
@@ -218,6 +223,8 @@ def _key(name: str, request: Request) -> str:
 def _careful_text(request: Request, key: str, *, chinese: bool) -> str:
     if request.options:
         return likelihoods(request, key)
+    if request.tools:
+        return calls_made(request.tools, key, chinese=chinese)
     if request.schema is None:
         return sentences(3, key, chinese=chinese)
     return json.dumps(value_of(request.schema, key, "kind", chinese=chinese), ensure_ascii=False)

@@ -1,3 +1,6 @@
+from .called import (
+    tools_sent as tools_sent,
+)
 from .completions import (
     ContinuingModel as ContinuingModel,
     transcribed as transcribed,

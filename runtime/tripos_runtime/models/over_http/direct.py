@@ -22,6 +22,7 @@ from tripos_runtime.models.catalog import (
     is_here,
     model_error,
 )
+from tripos_runtime.models.over_http.called import tools_sent
 from tripos_runtime.models.over_http.connections import HttpAnswer, ModelConnection, headers_of
 from tripos_runtime.models.over_http.messages import RequestCache, as_json, without_system
 from tripos_runtime.models.over_http.replies import parsed, read_reply
@@ -74,7 +75,7 @@ class DirectModel:
 
     async def ask(self, request: Request) -> Reply:
         """Return the reply to the request, with `others` where it asks for several samples. Raises `ModelError`."""
-        return self._read(await self._answer(self.body_of(request)))
+        return self._read(request, await self._answer(self.body_of(request)))
 
     def body_of(self, request: Request) -> bytes:
         """Return the body of a request, as JSON."""
@@ -83,10 +84,10 @@ class DirectModel:
 
     def reply_in(self, request: Request, answer: HttpAnswer) -> Reply:
         """Return the reply in an answer to a request that went another way, such as in a batch. Raises `ModelError`."""
-        return self._read(self._completed(answer))
+        return self._read(request, self._completed(answer))
 
-    def _read(self, found: dict[str, Any]) -> Reply:
-        return read_reply(found, self.name, self.price, own_price=self.own_price)
+    def _read(self, request: Request, found: dict[str, Any]) -> Reply:
+        return read_reply(found, self.name, self.price, own_price=self.own_price, tools=request.tools)
 
     async def _answer(self, body: bytes) -> dict[str, Any]:
         """Return the JSON object that the server answers a body with. Raises `ModelError`."""
@@ -130,6 +131,7 @@ class DirectModel:
         told |= {"n": samples} if samples > 1 else {}
         structured = request.schema is not None and self.structured
         told |= {"response_format": format_of(request.schema)} if structured else {}
+        told |= {"tools": tools_sent(request.tools)} if request.tools else {}
         told |= {**self._provider.body, **own}
         return b"," + orjson.dumps(told)[1:] if told else b"}"
 

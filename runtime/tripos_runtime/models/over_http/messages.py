@@ -18,7 +18,7 @@ MOST_PARTS = 256
 
 
 class RequestCache(Generic[Part]):
-    """The part of a request that depends on its settings, number of samples and schema alone, made once for each."""
+    """The part of a request that depends on its settings, samples, schema and tools alone, made once for each."""
 
     def __init__(self, make: Callable[[Request], Part], *, structured: bool, most_samples: int) -> None:
         self._make = make
@@ -29,7 +29,7 @@ class RequestCache(Generic[Part]):
     def part(self, request: Request) -> Part:
         """Return the part for a request."""
         schema = None if request.schema is None or not self._structured else orjson.dumps(request.schema)
-        key = (request.settings, min(request.samples, self._most_samples), schema)
+        key = (request.settings, min(request.samples, self._most_samples), schema, request.tools)
         found = self._parts.get(key)
         if found is None:
             if len(self._parts) >= MOST_PARTS:

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from tripos_runtime.models.base import ModelError, Price, Reply
+from tripos_runtime.models.over_http.called import said_with_calls
 
 ENDED = {"eos": "stop", "eos_token": "stop", "end_turn": "stop", "max_tokens": "length", "model_length": "length"}
 """Words of some providers for what the rest call otherwise."""
@@ -48,8 +49,11 @@ def whole(text: str) -> str:
     return text
 
 
-def read_reply(body: Mapping[str, Any], name: str, price: Price | None, *, own_price: bool = False) -> Reply:
-    """Return the reply in a body that has `choices`; further ones are its `others`.
+def read_reply(
+    body: Mapping[str, Any], name: str, price: Price | None, *, own_price: bool = False, tools: Sequence[str] = ()
+) -> Reply:
+    """Return the reply in a body that has `choices`; further ones are its `others`. Where `tools` were offered, a reply
+    says its text and its calls.
 
     What a call cost is what the provider says it did, where it says so and the price is not the user's (`own_price`);
     else what the price makes of its tokens. Raises `ModelError` R0108 where the provider withheld the reply and R0111
@@ -86,6 +90,9 @@ def read_reply(body: Mapping[str, Any], name: str, price: Price | None, *, own_p
         hint = "the sample is kept as refused"
         raise ModelError("R0108", f"the provider of `{name}` withheld the reply", hint, status="refused")
     endings = [_ending(choice) for choice in choices]
+    if tools:
+        messages = [_part(choice, "message") for choice in choices]
+        texts = [said_with_calls(each, text, tools) for each, text in zip(messages, texts, strict=True)]
     if len(choices) == 1:
         return Reply(texts[0], served, endings[0], tokens_in, tokens_out, cost, reasoning)
     prompt_cost = price.cost_usd(tokens_in or 0, 0, min(_cached(usage), tokens_in or 0)) if price is not None else 0.0

@@ -8,7 +8,7 @@ import gc
 import logging
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from tripos_runtime.models.over_http import (
     as_objects,
     format_of,
     read_reply,
+    tools_sent,
     transcribed,
     trimmed,
     without_system,
@@ -93,6 +94,8 @@ class LitellmModel:
         litellm = library()
         if self._completes is not None:
             request = transcribed(request)
+        if request.tools and not self._offers:
+            raise no_tools(self.name)
         messages = as_objects(
             without_system(request.messages) if self._folds_system else request.messages, request.contents
         )
@@ -109,11 +112,25 @@ class LitellmModel:
         except Exception as error:
             # litellm lets its own slips through as any exception, an `AttributeError` for a reply it cannot read.
             raise model_error(error, self.name, self._address, self._key_variables, (self._key,)) from error
-        reply = read_response(response, self.name, self.price, own_price=self._own_price is not None)
+        own, tools = self._own_price is not None, request.tools
+        reply = read_response(response, self.name, self.price, own_price=own, tools=tools)
         if self._completes is not None:
             reply = trimmed(reply)
         key = self._key or os.environ.get(self._key_variables, "")
         return without_key(reply, key) if len(key) >= SHORTEST_KEY else reply
+
+    @functools.cached_property
+    def _offers(self) -> bool:
+        """True if litellm sends tools to a model of that name, and does not leave them out."""
+        from litellm.utils import get_optional_params
+
+        model, provider, _, _ = library().get_llm_provider(self._asked_as)
+        tools = tools_sent(('{"name": "any", "parameters": {"type": "object", "properties": {}}}',))
+        told = [
+            get_optional_params(model=model, custom_llm_provider=provider, drop_params=True, **more)
+            for more in ({"tools": tools}, {})
+        ]
+        return bool(told[0] != told[1])
 
     def refuses(self, settings: Settings) -> tuple[str, ...]:
         """Return the names of the settings that a request would go without."""
@@ -129,6 +146,12 @@ class LitellmModel:
             litellm = library()
             await litellm.close_litellm_async_clients()
             litellm.in_memory_llm_clients_cache.flush_cache()
+
+
+def no_tools(name: str) -> ModelError:
+    """Return the error of a model that is not offered the tools of a step."""
+    hint = "give a model with a chat that takes tools, such as `openai/gpt-4o`"
+    return ModelError("R0128", f"`{name}` cannot call tools", hint, fatal=True)
 
 
 def without_key(reply: Reply, key: str) -> Reply:
@@ -148,6 +171,8 @@ def settings_of(request: Request, *, structured: bool) -> dict[str, Any]:
     settings |= settings.pop("provider", {})
     if request.schema is not None and structured:
         settings["response_format"] = format_of(request.schema)
+    if request.tools:
+        settings["tools"] = tools_sent(request.tools)
     return settings
 
 
@@ -175,18 +200,21 @@ def without_effect(settings: Settings, translate: Callable[[dict[str, Any]], Any
     return tuple(found)
 
 
-def read_response(response: Any, name: str, price: Price | None, *, own_price: bool) -> Reply:
+def read_response(
+    response: Any, name: str, price: Price | None, *, own_price: bool, tools: Sequence[str] = ()
+) -> Reply:
     """Return the reply in what litellm made of a completion. Raises `ModelError`, as `read_reply` does."""
     if response is None:  # what litellm makes of status 422
         raise ModelError("R0110", f"`{name}` rejected the request", "check the settings of the step")
     choices = [
-        {"message": {"content": choice.message.content, "refusal": _refusal(choice.message)},
+        {"message": {"content": choice.message.content, "refusal": _refusal(choice.message),
+                     "tool_calls": _calls(choice.message)},
          "finish_reason": choice.finish_reason}
         for choice in response.choices
     ]  # fmt: skip
     usage = getattr(response, "usage", None)
     body = {"model": response.model, "choices": choices, "usage": None if usage is None else usage.model_dump()}
-    return read_reply(body, name, price, own_price=own_price)
+    return read_reply(body, name, price, own_price=own_price, tools=tools)
 
 
 def provider_of(name: str) -> tuple[str, str | None]:
@@ -245,6 +273,12 @@ def endpoint_key(name: str, endpoint: Endpoint) -> str:
     if not key:
         raise ModelError("R0102", f"the key for `{name}` is missing", f"set {endpoint.api_key_env}", fatal=True)
     return key
+
+
+def _calls(message: Any) -> list[dict[str, Any]]:
+    """Return the calls of tools in a message."""
+    listed = getattr(message, "tool_calls", None) or ()
+    return [{"function": {"name": each.function.name, "arguments": each.function.arguments}} for each in listed]
 
 
 def _refusal(message: Any) -> str | None:

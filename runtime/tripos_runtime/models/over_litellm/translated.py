@@ -32,7 +32,13 @@ from tripos_runtime.models.over_http import (
     lacking,
     without_system,
 )
-from tripos_runtime.models.over_litellm.litellm_client import known_price, library, settings_of, without_effect
+from tripos_runtime.models.over_litellm.litellm_client import (
+    known_price,
+    library,
+    no_tools,
+    settings_of,
+    without_effect,
+)
 from tripos_runtime.models.over_litellm.translations import FORMS, Form
 
 OLLAMA = ("ollama", "ollama_chat")
@@ -116,7 +122,7 @@ class TranslatedModel:
             raise answer_error(answer.status, answer.body, headers_of(answer.headers), self.place)
         messages, parameters = self._messages(request.messages, None), self._skeletons.part(request).own_parameters()
         try:
-            return self._form.reply(answer, messages, parameters, self.price, self.own_price)
+            return self._form.reply(answer, messages, parameters, self.price, self.own_price, request.tools)
         except ModelError:
             raise
         except Exception as error:
@@ -144,6 +150,8 @@ class TranslatedModel:
         samples = min(request.samples, self.most_samples)
         told = replace(request, settings=self._sent(request.settings))
         parameters = self._form.parameters(settings_of(told, structured=self.structured), samples)
+        if request.tools and not parameters.get("tools"):
+            raise no_tools(self.name)
         url, headers = self._form.target(copy.deepcopy(parameters))
         try:
             plain, kept = orjson.dumps(parameters), None

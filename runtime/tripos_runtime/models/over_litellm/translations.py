@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tripos_runtime.models.base import Price, Reply
@@ -80,12 +80,18 @@ class Form:
         return None
 
     def reply(
-        self, answer: HttpAnswer, messages: Messages, parameters: dict[str, Any], price: Price | None, own_price: bool
+        self,
+        answer: HttpAnswer,
+        messages: Messages,
+        parameters: dict[str, Any],
+        price: Price | None,
+        own_price: bool,
+        tools: Sequence[str] = (),
     ) -> Reply:
         """Return the reply in an answer with status 200: read directly where it is plain, else by litellm."""
         plain = self.plain(answer.body)
         if plain is not None:
-            return read_reply(plain, self.place.name, price, own_price=own_price)
+            return read_reply(plain, self.place.name, price, own_price=own_price, tools=tools)
         litellm = library()
         import httpx
 
@@ -102,7 +108,7 @@ class Form:
             api_key="",
             json_mode=bool(parameters.get("json_mode")),
         )
-        return read_response(response, self.place.name, price, own_price=own_price)
+        return read_response(response, self.place.name, price, own_price=own_price, tools=tools)
 
 
 class OpenaiForm(Form):
@@ -117,10 +123,16 @@ class OpenaiForm(Form):
         return super().body(messages, parameters, headers) | more
 
     def reply(
-        self, answer: HttpAnswer, messages: Messages, parameters: dict[str, Any], price: Price | None, own_price: bool
+        self,
+        answer: HttpAnswer,
+        messages: Messages,
+        parameters: dict[str, Any],
+        price: Price | None,
+        own_price: bool,
+        tools: Sequence[str] = (),
     ) -> Reply:
         body = completion(answer.body, headers_of(answer.headers), self.place)
-        return read_reply(body, self.place.name, price, own_price=own_price)
+        return read_reply(body, self.place.name, price, own_price=own_price, tools=tools)
 
 
 class AzureForm(OpenaiForm):
@@ -185,12 +197,24 @@ class GeminiForm(Form):
 class OllamaForm(Form):
     """Ollama's own, for `ollama/` (`/api/generate`) and `ollama_chat/` (`/api/chat`)."""
 
+    def parameters(self, settings: Mapping[str, Any], samples: int) -> dict[str, Any]:
+        """As those of any form. Tools go as they are: litellm would ask the server whether the model takes them."""
+        told = {**settings}
+        tools = told.pop("tools", None)
+        return super().parameters(told, samples) | ({"tools": tools} if tools else {})
+
     def target(self, parameters: dict[str, Any]) -> tuple[str, dict[str, str]]:
         url, headers = super().target(parameters)
         return url, {"Content-Type": "application/json", **headers} | self._authorized()
 
     def reply(
-        self, answer: HttpAnswer, messages: Messages, parameters: dict[str, Any], price: Price | None, own_price: bool
+        self,
+        answer: HttpAnswer,
+        messages: Messages,
+        parameters: dict[str, Any],
+        price: Price | None,
+        own_price: bool,
+        tools: Sequence[str] = (),
     ) -> Reply:
         # litellm's reading counts tokens by itself where Ollama tells none, which would pass for what was told.
         try:
@@ -200,10 +224,12 @@ class OllamaForm(Form):
         if not isinstance(found, dict) or not ({"message", "response"} & found.keys()):
             raise answer_error(200, answer.body, headers_of(answer.headers), self.place)
         text = found["message"].get("content") if isinstance(found.get("message"), dict) else found.get("response")
-        choice = {"message": {"content": text}, "finish_reason": found.get("done_reason") or "stop"}
+        calls = found["message"].get("tool_calls") if isinstance(found.get("message"), dict) else None
+        message = {"content": text, "tool_calls": calls}
+        choice = {"message": message, "finish_reason": found.get("done_reason") or "stop"}
         usage = {"prompt_tokens": found.get("prompt_eval_count"), "completion_tokens": found.get("eval_count")}
         body = {"model": found.get("model"), "choices": [choice], "usage": usage}
-        return read_reply(body, self.place.name, price, own_price=own_price)
+        return read_reply(body, self.place.name, price, own_price=own_price, tools=tools)
 
     def _authorized(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.key}"} if self.key else {}

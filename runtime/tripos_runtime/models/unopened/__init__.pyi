@@ -15,3 +15,6 @@ from .refused_settings import (
 from .sight import (
     takes_medium as takes_medium,
 )
+from .tools import (
+    takes_tools as takes_tools,
+)

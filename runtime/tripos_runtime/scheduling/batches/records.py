@@ -171,6 +171,6 @@ class BatchBook:
 
 def request_name(request: Request) -> str:
     """Return what a request is known by in batches: the result that it is for, and what is said."""
-    said = [[each.role, each.content] for each in request.messages]
+    said = [[each.role, each.content] for each in request.messages] + [list(request.tools)] * bool(request.tools)
     text = orjson.dumps([request.name, request.number, said], default=str)
     return hashlib.blake2b(text, digest_size=16).hexdigest()

@@ -46,7 +46,7 @@ def check_unused_axes(program: Program, statement: Statement, cases: ScenarioCas
             program.diagnostics.error("E0401", message, written.head, help=help_)
 
 
-KINDS = ("role", "axis", "arm", "tree", "dataset", "scorer", "function", "aggregate")
+KINDS = ("role", "axis", "arm", "tree", "tool", "dataset", "scorer", "function", "aggregate")
 """What is reported where nothing in any file names it."""
 
 

@@ -1,0 +1,182 @@
+"""Tools that a model may call: their parameters, how a reply says its calls, and the values that expressions see.
+
+The reply to a step with `tools` is JSON: its text, and its calls in their order, each with the name of a tool and its
+arguments. Arguments that are no JSON object stand there as the text that the model wrote. A reply that is no such JSON
+is a text without calls.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tripos_compiler.plan.base import Part
+from tripos_compiler.plan.expressions import BoolType, JsonType, Labels, ListType, RecordType, TextType, Type
+
+TOOL_CALL = RecordType(fields={"name": TextType(), "arguments": JsonType(), "readable": BoolType()})
+"""A call as expressions see it. What is not `readable` has no name, or arguments that are no JSON object."""
+SAID_WITH_CALLS = ("text", "prompt", "calls", "samples", "tools")
+"""The names that a reply to a step with tools has already, so that no tool can be called so."""
+
+
+class ToolParameter(Part):
+    """A parameter of a tool. One of an optional type may be left out."""
+
+    name: str
+    type: Type
+    about: Labels = {}
+
+
+class Tool(Part):
+    """A function that a model may call; `about` says what it is for, in each language."""
+
+    name: str
+    about: Labels
+    parameters: tuple[ToolParameter, ...] = ()
+
+    @property
+    def arguments(self) -> RecordType:
+        """Return the type of the arguments of a call."""
+        return RecordType(fields={each.name: each.type for each in self.parameters})
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A call that a model made. `arguments` are the JSON object that it wrote, or else its text."""
+
+    name: str
+    arguments: Any
+
+    @property
+    def readable(self) -> bool:
+        """True if it names a tool, and its arguments are a JSON object."""
+        return bool(self.name) and isinstance(self.arguments, Mapping)
+
+
+def calling_type(tools: Sequence[Tool]) -> RecordType:
+    """Return what a step with tools yields: its text, all calls, and under the name of each declared tool the arguments
+    of those calls of it that fit its parameters."""
+    declared = {each.name: ListType(of=each.arguments) for each in tools}
+    return RecordType(fields={"text": TextType(), "calls": ListType(of=TOOL_CALL), **declared})
+
+
+def write_calls(text: str, calls: Sequence[ToolCall]) -> str:
+    """Return a text and calls as the text of a reply.
+
+    >>> write_calls("", [ToolCall("weather", {"city": "Rome"})])
+    '{"text": "", "calls": [{"name": "weather", "arguments": {"city": "Rome"}}]}'
+    """
+    told = [{"name": each.name, "arguments": each.arguments} for each in calls]
+    return json.dumps({"text": text, "calls": told}, ensure_ascii=False)
+
+
+def call_of(name: Any, arguments: Any) -> ToolCall:
+    """Return a call whose arguments may be the text of a JSON object, as providers send them.
+
+    >>> call_of("weather", '{"city": "Rome"}').arguments, call_of("weather", "Rome").readable
+    ({'city': 'Rome'}, False)
+    """
+    if isinstance(arguments, str):
+        try:
+            found = json.loads(arguments or "{}", parse_constant=_no_number)
+        except (ValueError, RecursionError):
+            found = arguments
+        arguments = found if isinstance(found, dict) else arguments
+    return ToolCall(name if isinstance(name, str) else "", arguments)
+
+
+def _no_number(word: str) -> Any:
+    raise ValueError(f"`{word}` is no JSON")
+
+
+def said_calls(reply: str) -> tuple[str, tuple[ToolCall, ...]]:
+    """Return the text and the calls of a reply.
+
+    >>> said_calls(write_calls("Let me see.", [ToolCall("ping", {})]))
+    ('Let me see.', (ToolCall(name='ping', arguments={}),))
+    >>> said_calls("It is 12 degrees.")
+    ('It is 12 degrees.', ())
+    """
+    try:
+        found = json.loads(reply, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        return reply, ()
+    match found:
+        case {"calls": list(calls), **more} if all(isinstance(each, dict) for each in calls) and not more.keys() - {
+            "text"
+        }:
+            text = more.get("text")
+            listed = tuple(call_of(each.get("name"), each.get("arguments")) for each in calls)
+            return text if isinstance(text, str) else "", listed
+    return reply, ()
+
+
+def read_calls(tools: Sequence[Tool], reply: str) -> dict[str, Any]:
+    """Return the values of `calling_type` that a reply says."""
+    text, calls = said_calls(reply)
+    listed = [
+        {"name": each.name, "arguments": each.arguments if each.readable else None, "readable": each.readable}
+        for each in calls
+    ]
+    found: dict[str, Any] = {"text": text, "calls": listed}
+    for tool in tools:
+        own = [arguments_fitting(tool.arguments, each.arguments) for each in calls if each.name == tool.name]
+        found[tool.name] = [each for each in own if each is not None]
+    return found
+
+
+class _NoArgument(Exception):
+    """A value is none of a type; never leaves this module."""
+
+
+def arguments_fitting(type_: RecordType, arguments: Any) -> dict[str, Any] | None:
+    """Return the arguments of a call as values of a type, what is left out as None; None where they do not fit: nothing
+    is converted, and nothing else may be there.
+
+    >>> of = RecordType(fields={"city": TextType()})
+    >>> arguments_fitting(of, {"city": "Rome"}), arguments_fitting(of, {"city": 3}), arguments_fitting(of, {})
+    ({'city': 'Rome'}, None, None)
+    """
+    try:
+        return _record(type_, arguments)
+    except _NoArgument:
+        return None
+
+
+def _record(type_: RecordType, value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping) or value.keys() - type_.fields.keys():
+        raise _NoArgument
+    return {name: _fitted(of, value.get(name)) for name, of in type_.fields.items()}
+
+
+def _fitted(type_: Type, value: Any) -> Any:
+    """Return a JSON value as a type. Raises `_NoArgument`."""
+    truth, number = isinstance(value, bool), isinstance(value, int | float)
+    match type_.kind:
+        case "optional":
+            return None if value is None else _fitted(type_.of, value)
+        case "json":
+            return value
+        case "text" if isinstance(value, str):
+            return value
+        case "bool" if truth:
+            return value
+        case "number" if number and not truth:
+            return value
+        case "integer" if number and not truth and math.isfinite(value) and value == int(value):
+            whole = int(value)
+            low, high = type_.low, type_.high
+            if (low is None or low <= whole) and (high is None or whole <= high):
+                return whole
+        case "choice" if value in type_.values:
+            return value
+        case "record":
+            return _record(type_, value)
+        case "list" if isinstance(value, list):
+            return [_fitted(type_.of, each) for each in value]
+        case "set" if isinstance(value, list):
+            return frozenset(_fitted(type_.of, each) for each in value)
+    raise _NoArgument
