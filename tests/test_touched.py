@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-import pytest
-
+from tests.each import each
 from tests.long_tests import KEPT, LONG, ROOT, TABLE, is_long
 from tests.mutants.run import LEGS, place_of, read_leg, read_mutants
 from tests.touched import AREAS, drawn, marked, touched
@@ -19,7 +18,7 @@ def test_every_area_and_its_tests_are_there() -> None:
     assert [path for tests in AREAS.values() for path in tests if not (ROOT / path).exists()] == []
 
 
-@pytest.mark.parametrize("test", LONG)
+@each("test", LONG)
 def test_every_long_test_is_there_and_guards_sources_that_are(test: str) -> None:
     path, _, name = test.partition("::")
     assert (ROOT / path).exists()
@@ -28,7 +27,7 @@ def test_every_long_test_is_there_and_guards_sources_that_are(test: str) -> None
     assert any(source.startswith(SOURCES) for source in LONG[test]), "no change of a source runs it"
 
 
-@pytest.mark.parametrize("path", KEPT)
+@each("path", KEPT)
 def test_what_the_short_form_keeps_is_there_and_would_be_long(path: str) -> None:
     text = (ROOT / path).read_text("utf-8")
     for name in KEPT[path]:

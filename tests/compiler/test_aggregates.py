@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-import pytest
 from hypothesis import given, strategies as st
 
+from tests.each import each
 from tripos_compiler.language.figures import AGGREGATES, AggregateFunction
 
-ALL = pytest.mark.parametrize("aggregate", AGGREGATES.values(), ids=lambda aggregate: aggregate.name)
+ALL = each("aggregate", AGGREGATES.values())
 PROMISED = """mean median stdev count share f1 pass_at pass_all kendall_w kendall_tau spearman krippendorff_alpha
 cohen_kappa quadratic_kappa gwet_ac1 gwet_ac2 win_rate bradley_terry position_bias self_preference"""
 

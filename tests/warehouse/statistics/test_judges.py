@@ -8,7 +8,6 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import beta, binom
-from sklearn.isotonic import IsotonicRegression
 
 from tests.bench.judges import CASCADES, WORLDS, BinaryWorld, broken, held
 from tripos_warehouse.statistics.validity import (
@@ -80,6 +79,8 @@ def test_the_curve_is_that_of_scikit_learn() -> None:
     judge = random.integers(1, 11, 200).astype(float)
     people = np.clip(0.5 * judge + random.normal(2, 1.5, 200), 1, 10)
     found = calibrate(judge, people, np.repeat(np.arange(50), 4))
+    from sklearn.isotonic import IsotonicRegression  # and pandas with it: every process would wait for both
+
     fitted = IsotonicRegression().fit(judge, people).predict([score for score, _ in found.curve])
     assert [value for _, value in found.curve] == pytest.approx(fitted.tolist())
     assert found.slope.value == pytest.approx(np.polyfit(judge, people, 1)[0])
