@@ -32,6 +32,9 @@ scenario health {
   ask reply by candidate { prompt "{{ item.question }}" }
   score meets = met(reply.text, c.criterion) each c in item.rubric
   score wins  = met(reply.text, c.criterion) each c in item.rubric where c.points > 0
+  measure weighed = weighted_mean(wins, abs(c.points))
+  measure on_axis = weighted_mean(wins, max(c.points, 0)) by c.axis
+  measure won     = mean(c.points + choose(met(reply.text, c.criterion), 100, 0), where: c.points > 0)
 }
 measure every    = mean(meets)
 measure by_axis  = mean(meets) by c.axis
@@ -131,6 +134,19 @@ def test_figures_are_those_of_the_elements(figures: Figures) -> None:
     positive = [verdict(c["criterion"]) for item in ITEMS for c in item["rubric"] if c["points"] > 0]
     assert figures["won"].value == pytest.approx(mean([float(each) for each in positive if each is not None]))
     assert figures["of"].value == sum(each is not None for each in positive)
+
+
+def test_elements_have_weights_and_values_of_their_own(figures: Figures) -> None:
+    every = [(c, verdict(c["criterion"])) for item in ITEMS for c in item["rubric"]]
+    wins = [(c, met) for c, met in every if c["points"] > 0 and met is not None]
+    weights = sum(c["points"] for c, _ in wins)
+    weighed = figures["health.weighed"]
+    assert weighed.value == pytest.approx(sum(c["points"] * met for c, met in wins) / weights)
+    assert weighed.n == len(wins)
+    for axis, value in figures.by("health.on_axis").items():
+        own = [(c["points"], met) for c, met in wins if c["axis"] == axis]
+        assert value == pytest.approx(sum(p * met for p, met in own) / sum(p for p, _ in own))
+    assert figures["health.won"].value == pytest.approx(mean([c["points"] + 100 * met for c, met in wins]))
 
 
 def test_errors_are_clustered_by_item(figures: Figures) -> None:

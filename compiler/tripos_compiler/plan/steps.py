@@ -185,7 +185,7 @@ class Score(Part):
     @property
     def single(self) -> Expr:
         """Return the expression of one score: of an element, where elements are scored."""
-        return self.value.value if self.element is not None and isinstance(self.value, Each) else self.value
+        return _single(self.value, self.element)
 
 
 class Column(Part):
@@ -195,10 +195,21 @@ class Column(Part):
     name: str
     value: Expr
     type: Type
+    element: Type | None = None
+    """As that of a `Score`: `type` is that of the value for one element then."""
     of: str
     needs: tuple[str, ...]
     when: Expr | None = None
     fingerprint: str
+
+    @property
+    def single(self) -> Expr:
+        """Return the expression of one value: of an element, where it is of elements."""
+        return _single(self.value, self.element)
+
+
+def _single(value: Expr, element: Type | None) -> Expr:
+    return value.value if element is not None and isinstance(value, Each) else value
 
 
 class Grade(Part):

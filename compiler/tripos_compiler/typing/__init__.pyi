@@ -8,7 +8,10 @@ from .checker import (
 )
 from .comprehensions import (
     ElementValues as ElementValues,
-    scored_elements as scored_elements,
+    LoopSyntax as LoopSyntax,
+    element_values as element_values,
+    free_names as free_names,
+    scored_loop as scored_loop,
 )
 from .expressions import (
     Elaborator as Elaborator,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 from tripos_compiler.constructs import Statement
@@ -11,7 +11,7 @@ from tripos_compiler.language import names_in
 from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import Each, ListType, Loop, RecordType, TextType, Type
 from tripos_compiler.resolve import Binding, PossibleLack, Typed, record_fields
-from tripos_compiler.source import Argument, BinaryExpr, Name, Number, Syntax
+from tripos_compiler.source import Argument, BinaryExpr, CallExpr, Member, Name, Node, Number, Syntax
 
 if TYPE_CHECKING:
     from tripos_compiler.typing.checker import Checker
@@ -52,7 +52,7 @@ class CheckedLoop:
 def comprehension(elaborator: Checker, argument: Argument) -> Typed | None:
     """Return the checked list; None where it is wrong, which is reported."""
     written = read_loop(elaborator, argument.elements[1:], argument)
-    found = _values(elaborator, argument.elements[0], written) if written is not None else None
+    found = element_values(elaborator, argument.elements[0], written) if written is not None else None
     return None if found is None else found.all
 
 
@@ -65,19 +65,39 @@ class ElementValues:
     element: Type
 
 
-def scored_elements(elaborator: Checker, statement: Statement) -> ElementValues | None:
-    """Return the values of `score NAME = VALUE each NAME in LIST …`; None where they are wrong, which is reported."""
+def free_names(syntax: object) -> Iterator[Name]:
+    """Yield the names that an expression looks up: no fields, no functions, and no elements of lists in it."""
+    match syntax:
+        case Name():
+            yield syntax
+        case Member(of=of):
+            yield from free_names(of)
+        case CallExpr(arguments=arguments):
+            yield from free_names(arguments)
+        case Argument(elements=(value, Name(text="each"), BinaryExpr(left=Name() as own, right=over), *rest)):
+            yield from free_names(over)
+            yield from (name for each in (value, *rest) for name in free_names(each) if name.text != own.text)
+        case Argument(elements=elements):
+            yield from free_names(elements)
+        case tuple():
+            yield from (name for each in syntax for name in free_names(each))
+        case Node():
+            yield from (name for part in fields(syntax) for name in free_names(getattr(syntax, part.name)))
+
+
+def scored_loop(elaborator: Checker, statement: Statement) -> LoopSyntax | None:
+    """Return the loop of `score NAME = VALUE each NAME in LIST …`; None where it is wrong, which is reported."""
     over, most = statement.syntax("elements"), statement.find("count")
     bad = over if not isinstance(over, BinaryExpr) or over.operator != "in" else None
     bad = bad or (most if most is not None and not _is_count(most) else None)
     if bad is not None or not isinstance(over, BinaryExpr) or not isinstance(over.left, Name):
         elaborator.error("E0106", "this does not say what each element is", (bad or over).span, SHAPE)
         return None
-    written = LoopSyntax(over.left, over.right, statement.find("condition"), most if isinstance(most, Number) else None)
-    return _values(elaborator, statement.syntax("value"), written)
+    return LoopSyntax(over.left, over.right, statement.find("condition"), most if isinstance(most, Number) else None)
 
 
-def _values(elaborator: Checker, syntax: Syntax, written: LoopSyntax) -> ElementValues | None:
+def element_values(elaborator: Checker, syntax: Syntax, written: LoopSyntax) -> ElementValues | None:
+    """Return the value for each element of a list; None where it is wrong, which is reported."""
     found = check_loop(elaborator, written)
     if found is None:
         return None

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence, Set as AbstractSet
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
-
-import orjson
 
 from tripos_compiler.language import (
     PLACE,
@@ -33,7 +30,7 @@ from tripos_compiler.plan import (
     Scorer,
     Verdict,
 )
-from tripos_runtime.asking import AGAIN, NOT_APPLICABLE, OK, SCORED, UNDEFINED, VERDICT, Answer, Said, repeated
+from tripos_runtime.asking import NOT_APPLICABLE, OK, SCORED, UNDEFINED, VERDICT, Answer, Said, repeated
 
 
 class RuledOut(Unavailable):
@@ -128,7 +125,7 @@ class Names:
             return None, reason if against is None or reason.status == NOT_APPLICABLE else against
         return found, against
 
-    def element_values(self, step: Score) -> list[ElementValue] | Unavailable:
+    def element_values(self, step: Score | Column) -> list[ElementValue] | Unavailable:
         """Return the value of every element that a step scores, or why each has none; or why it is not known which
         elements there are, or there is none."""
         against = self.against(step)
@@ -143,7 +140,7 @@ class Names:
                     held = element_value(step.value, names)
                     if not held:
                         continue
-                    value = float(held[0]) if against is None else None
+                    value = held[0] if against is None else None
                 except Unavailable as reason:
                     lacking = reason if against is None or reason.status == NOT_APPLICABLE else against
                 found.append(ElementValue(names[PLACE + loop.alias], names[loop.alias], value, lacking))
@@ -159,31 +156,12 @@ class Names:
 
 
 class ElementValue(NamedTuple):
-    """An element that is scored: its place in the list, and its score or why there is none."""
+    """An element that is looked at: its place in the list, and its value or why there is none."""
 
     place: int
     element: Any
-    value: float | None
+    value: Any
     against: Unavailable | None
-
-
-def kept_elements(found: Sequence[ElementValue]) -> tuple[str, str]:
-    """Return the elements, and their scores, as the row of a score keeps them: as JSON texts."""
-    listed = [{"place": str(each.place), "element": _plain(each.element)} for each in found]
-    scores = [
-        {"value": each.value, "status": SCORED}
-        if each.against is None
-        else {"value": None, "status": each.against.status, "error": each.against.reason}
-        for each in found
-    ]
-    return orjson.dumps(listed, default=str).decode(), orjson.dumps(scores).decode()
-
-
-def worst(found: Sequence[ElementValue]) -> Unavailable | None:
-    """Return why not every element has a score, where a reply is why: first what another run would ask for again. None
-    where all have one that may have one."""
-    lacking = [each.against for each in found if each.against is not None and each.against.status != NOT_APPLICABLE]
-    return next((each for each in lacking if each.status in AGAIN), lacking[0] if lacking else None)
 
 
 def shown(text: str | None, value: Any) -> Any:
@@ -191,34 +169,6 @@ def shown(text: str | None, value: Any) -> Any:
     if isinstance(value, Mapping):
         return {"text": text, **value}
     return text if value is None else value
-
-
-def kept_value(value: Any) -> tuple[float | None, str | None]:
-    """Return a number, and JSON text for what is none. True and false are 1 and 0; a set is a list in order; what is
-    not there is neither.
-
-    >>> kept_value(True), kept_value("B"), kept_value({"b", "a"}), kept_value(None)
-    ((1.0, None), (None, '"B"'), (None, '["a","b"]'), (None, None))
-    """
-    if value is None:
-        return None, None
-    if isinstance(value, bool | int | float):
-        number = float(value)
-        return (number, None) if math.isfinite(number) else (None, None)
-    return None, orjson.dumps(_plain(value), default=str).decode()
-
-
-def _plain(value: Any) -> Any:
-    match value:
-        case str():
-            return str(value)
-        case AbstractSet():
-            return sorted((_plain(each) for each in value), key=repr)
-        case list() | tuple():
-            return [_plain(each) for each in value]
-        case Mapping():
-            return {name: _plain(each) for name, each in value.items() if not isinstance(each, Missing)}
-    return value
 
 
 def said(step: Verdict, scorer: Scorer, answers: Sequence[Sequence[Answer]]) -> Any:

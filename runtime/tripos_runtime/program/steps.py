@@ -24,17 +24,16 @@ from tripos_compiler.plan import (
 from tripos_runtime.asking import (
     NOT_APPLICABLE,
     PENDING,
-    SCORED,
     Answer,
     PreparedQuestion,
     confidence,
     repeated,
     score_rows,
 )
-from tripos_runtime.program.answers import answered, by_judge, replies, side_by_side, with_programs
+from tripos_runtime.program.answers import answered, by_judge, replies, side_by_side
 from tripos_runtime.program.calls import StepCall
 from tripos_runtime.program.conversing import Systems, talk_program
-from tripos_runtime.program.names import Names, RuledOut, kept_elements, kept_value, said, worst
+from tripos_runtime.program.names import Names, RuledOut, said
 from tripos_runtime.program.needs import (
     Compared,
     HeldConversation,
@@ -53,6 +52,7 @@ from tripos_runtime.program.needs import (
 )
 from tripos_runtime.program.pairs import Pair
 from tripos_runtime.program.prompts import AskPrompt, JudgePrompt, World
+from tripos_runtime.program.scoring import score_of
 from tripos_runtime.program.units import Unit
 
 Found = dict[tuple[str, ...], Any]
@@ -77,7 +77,7 @@ class UnitProgram:
                 case Ask():
                     yield from self._ask(step)
                 case Score() | Column():
-                    yield from self._score(step)
+                    self.out.append((yield from score_of(self.names, step)))
                 case Grade():
                     yield from self._grade(step)
                 case Converse():
@@ -145,25 +145,6 @@ class UnitProgram:
         if not is_pending(against):
             self.out.append(Unheld(talk, against))
         names.lacks(step, against.status, against.reason)
-
-    def _score(self, step: Score | Column) -> Program:
-        if isinstance(step, Score) and step.element is not None:
-            yield from self._score_elements(step)
-            return
-        found, against = yield from with_programs(partial(self.names.value_of, step))
-        value, given = None, None
-        if against is None:
-            value, given = (float(found), None) if isinstance(step, Score) else kept_value(found)
-        status, reason = (SCORED, None) if against is None else (against.status, against.reason)
-        self.out.append(Scored(step, None, None, {step.name: (value, status)}, given, reason))
-
-    def _score_elements(self, step: Score) -> Program:
-        """Keep the scores of all elements of a list in one row, with the elements."""
-        found = yield from with_programs(partial(self.names.element_values, step))
-        against = found if isinstance(found, Unavailable) else worst(found)
-        listed, given = (None, None) if isinstance(found, Unavailable) else kept_elements(found)
-        status, reason = (SCORED, None) if against is None else (against.status, against.reason)
-        self.out.append(Scored(step, None, None, {step.name: (None, status)}, given, reason, listed))
 
     def _grade(self, step: Grade) -> Program:
         against, certain = holds(step, self.names)

@@ -43,6 +43,7 @@ _SCORES = """
 _COLUMNS = """
   {context},
   score.model, score.metric, score.value, score.given, score.status, score.error,
+  score.element_place, score.element_value,
   score.item_id, score.sample_id, score.score_id, score.judged_by, score.run_id, score.shown_run, score.fingerprint,
   score.created_at
 """

@@ -168,7 +168,7 @@ class RunRows:
             return f"select found.*, {nothing} from ({self._kept_scores}) as found"
         return f"""select found.* exclude (listed, outcome) replace (
           case when outcome is null then found.value else (outcome ->> '$.value')::double end as value,
-          case when outcome is null then found.given end as given,
+          case when outcome is null then found.given else outcome ->> '$.given' end as given,
           case when outcome is null then found.status else outcome ->> '$.status' end as status,
           case when outcome is null then found.error else outcome ->> '$.error' end as error,
           case when outcome is null then found.score_id

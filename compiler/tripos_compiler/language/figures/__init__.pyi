@@ -15,6 +15,7 @@ from .scored_steps import (
     element_name as element_name,
     element_scores as element_scores,
     judged_steps as judged_steps,
+    lists_of as lists_of,
     most_tries as most_tries,
     scored_by as scored_by,
     scored_values_of as scored_values_of,

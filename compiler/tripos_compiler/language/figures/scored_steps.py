@@ -21,6 +21,7 @@ from tripos_compiler.plan import (
     Constant,
     Converse,
     Each,
+    Expr,
     Figure,
     Formula,
     Grade,
@@ -100,7 +101,8 @@ class ScoredStep:
     def elements(self) -> tuple[str, Type] | None:
         """The name and the type of the elements of a list that are scored, each on its own; None where replies are."""
         named = {element_name(step) for step in self.steps}
-        types = [step.element for step in self.steps if isinstance(step, Score) and step.element is not None]
+        given = [step for step in self.steps if isinstance(step, Score | Column)]
+        types = [step.element for step in given if step.element is not None]
         name = next(iter(named)) if len(named) == 1 else None
         return None if name is None else (name, types[0])
 
@@ -118,15 +120,25 @@ class ScoredStep:
 def element_name(step: Giving) -> str | None:
     """Return what a spec calls the elements that a step scores, each on its own; None where it scores a reply. In a
     plan its name may end in primes, which tell it from others."""
-    if not isinstance(step, Score) or step.element is None or not isinstance(step.value, Each):
+    if not isinstance(step, Score | Column) or step.element is None or not isinstance(step.value, Each):
         return None
     return step.value.loop.alias.rstrip("'")
 
 
+def lists_of(scored: ScoredStep) -> list[Expr]:
+    """Return the lists whose elements are scored, each once."""
+    lists: list[Expr] = []
+    for step in scored.steps:
+        value = step.value if isinstance(step, Score | Column) and step.element is not None else None
+        if isinstance(value, Each) and value.loop.of not in lists:
+            lists.append(value.loop.of)
+    return lists
+
+
 def element_scores(plan: Plan) -> list[str]:
-    """Return the names of the scores that have a row for each element of a list."""
+    """Return the names of the scores and columns that have a row for each element of a list."""
     every = (step for scenario in plan.scenarios for step in scenario.steps)
-    return sorted({step.name for step in every if isinstance(step, Score) and step.element is not None})
+    return sorted({step.name for step in every if isinstance(step, Score | Column) and step.element is not None})
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ class Ranges:
         """Between which ends the values of a step lie, also where they are on no scale that is declared."""
         declared = self.declared(scenario, step)
         if isinstance(step, Score | Column) and declared.kind != "bool":
-            return self.of(scenario, step.single if isinstance(step, Score) else step.value)
+            return self.of(scenario, step.single)
         return ends_of(declared)
 
     def of(self, scenario: Scenario, expr: Expr) -> Range:

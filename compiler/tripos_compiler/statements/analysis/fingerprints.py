@@ -224,7 +224,7 @@ _APART: Mapping[type[Part], frozenset[str]] = {
     Compare: _STEP | {"scorer"},
     Grade: _STEP | {"scorer", "metrics", "weights"},
     Score: _STEP | {"element"},
-    Column: _STEP | {"type"},
+    Column: _STEP | {"type", "element"},
     Shots: frozenset(("dataset",)),
     Scorer: frozenset(("name", "role", "params", "samples", "then", "unsure_below")),
     Metric: frozenset(("dimension", "outside")),

@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.language.figures import AggregateFunction, AggregateParameter, conversations_before, most_tries
+from tripos_compiler.language.figures import (
+    AggregateFunction,
+    AggregateParameter,
+    conversations_before,
+    lists_of,
+    most_tries,
+)
 from tripos_compiler.language.library import fits, type_notation, without_optional
 from tripos_compiler.plan import ChoiceType, Missing, Type
 from tripos_compiler.source import Argument, CallExpr, Member, Name, Number, Span, Syntax, Text, describe_syntax
@@ -174,7 +180,11 @@ def is_fitting(
     """Return true if an aggregate can be taken of its values; reports the first that it cannot."""
     for place, (value, syntax) in enumerate(scored):
         wrong = _unlike(function, value, place) or _misfit(function, value, place)
-        wrong = wrong or _no_forecast(function, value, place) or _of_elements(reading, function, value)
+        wrong = (
+            wrong
+            or _no_forecast(function, value, place)
+            or (_of_elements(reading, function, value, place, scored[0][0]))
+        )
         if wrong is not None:
             reading.error("E0301", wrong[0], syntax.span, wrong[1])
             return False
@@ -246,14 +256,22 @@ def _misfit(function: AggregateFunction, scored: Operand, place: int) -> tuple[s
     return None
 
 
-OF_ELEMENTS = ("mean", "median", "stdev", "count", "share", "sum", "min", "max")
+OF_ELEMENTS = ("mean", "median", "stdev", "count", "share", "sum", "min", "max", "weighted_mean")
 """Aggregates that take several values of a reply, of the elements of a list, as they take one."""
 
 
-def _of_elements(reading: FigureContext, function: AggregateFunction, scored: Operand) -> tuple[str, str] | None:
+def _of_elements(
+    reading: FigureContext, function: AggregateFunction, scored: Operand, place: int, first: Operand
+) -> tuple[str, str] | None:
     """Return what is wrong with an aggregate of scores of elements, and how to mend it."""
     if not scored.scores_elements:
         return None
+    if place > 0 and not first.scores_elements:
+        told = f"{scored.shown} is one of each element of a list, and {first.shown} has one value of a reply"
+        return told, "score each element: `score NAME = … each … in …`"
+    if place > 0 and lists_of(scored) != lists_of(first):
+        told = f"{scored.shown} and {first.shown} are of elements of two lists, which are no pairs"
+        return told, "take both of the elements of one list"
     if function.name not in OF_ELEMENTS:
         told = f"{scored.shown} scores each element of a list, and `{function.name}` takes one value of a reply"
         return told, f"score the reply: `score NAME = sum([… each … in …])`, or take the `mean` of {scored.shown}"

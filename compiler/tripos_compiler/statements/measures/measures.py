@@ -72,8 +72,8 @@ def collect_columns(program: Program, steps: Steps, statement: Statement) -> boo
         if means_a_figure(program, scenario, own, syntax):
             others = True
             continue
-        first = _first_name(syntax)
-        if first is not None and first.text not in steps.scope:  # the measures are looked up once all are known
+        first, known = _first_name(syntax), {*steps.scope, *steps.elements}
+        if first is not None and first.text not in known:  # the measures are looked up once all are known
             program.index.scopes.append((syntax.span, dict(steps.scope)))
             good = good and first is not syntax and first.text in program.declared["scenario"]
             others = True

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.language import names_in
 from tripos_compiler.language.library import holds_media, type_notation
-from tripos_compiler.plan import Column, Expr, Grade, Retrieve, Score, Scorer, Type, Verdict
+from tripos_compiler.plan import Column, Each, Expr, Grade, Retrieve, Score, Scorer, Type, Verdict
 from tripos_compiler.resolve import NamedColumn, Program, Typed, scorer_name
 from tripos_compiler.source import CallExpr, Name, Span, Syntax
 from tripos_compiler.statements.analysis import roles_called, with_dependencies
 from tripos_compiler.statements.steps import NOT_JUDGED, Judging, Steps, warn_undefined
-from tripos_compiler.typing import is_score, scored_elements, scorer_arguments
+from tripos_compiler.typing import LoopSyntax, element_values, free_names, is_score, scored_loop, scorer_arguments
 
 
 def lower_score(steps: Steps, statement: Statement) -> bool:
@@ -31,7 +33,10 @@ def _scored_value(steps: Steps, statement: Statement, name: Name, value: Syntax)
     steps.program.index.scopes.append((value.span, dict(steps.scope)))
     judging = Judging(steps, when if isinstance(when, Typed) else None, programs=True)
     elaborator = steps.elaborator(judging)
-    listed = scored_elements(elaborator, statement) if statement.has("each") else None
+    loop = scored_loop(elaborator, statement) if statement.has("each") else None
+    listed = element_values(elaborator, value, loop) if loop is not None else None
+    if loop is not None and listed is not None and isinstance(listed.all.expr, Each):
+        steps.elements.setdefault(loop.name.text, []).append((loop, listed.all.expr.loop))
     typed = elaborator.expression(value) if not statement.has("each") else listed.one if listed is not None else None
     if typed is None or when is False:
         return False
@@ -229,30 +234,57 @@ def lower_column(steps: Steps, hint: str, syntax: Syntax, where: Syntax | None =
     """Return the column that an argument of a measure becomes, of the replies for which `where` holds; None where it is
     wrong, which is reported."""
     steps.program.index.scopes.append((syntax.span, dict(steps.scope)))
-    typed = steps.elaborator(Judging(steps)).expression(syntax)
+    loop = _loop_of_column(steps, syntax, where)
+    if loop is False:
+        return None
+    listed = element_values(steps.elaborator(Judging(steps)), syntax, loop) if isinstance(loop, LoopSyntax) else None
+    if isinstance(loop, LoopSyntax):
+        typed = listed.one if listed is not None else None
+    else:
+        typed = steps.elaborator(Judging(steps)).expression(syntax)
     if typed is None or not _kept(steps, typed.type, syntax):
         return None
-    when = None
-    if where is not None:
+    whole, when = typed if listed is None else listed.all, None
+    if where is not None and listed is None:
         steps.program.index.scopes.append((where.span, dict(steps.scope)))
         condition = steps.elaborator().condition(where)
         if condition is None:
             return None
         warn_undefined(steps, condition, "this condition may have no value, and what it decides on is undefined then")
         when = condition.expr
-    if not answers_or_data(steps, typed.expr):
-        answers(steps, syntax.span, typed.expr)
+    if not answers_or_data(steps, whole.expr):
+        answers(steps, syntax.span, whole.expr)
         return None
-    warn_undefined(steps, typed, "what this measure looks at may be undefined")
+    warn_undefined(steps, whole, "what this measure looks at may be undefined")
     known = [step for step in steps.lowered if isinstance(step, Column)]
-    found = next((step for step in known if step.value == typed.expr and step.when == when), None)
+    found = next((step for step in known if step.value == whole.expr and step.when == when), None)
     if found is None:
         name = hint
         while any(step.name == name for step in known):
             name = f"{hint}.{len(known) + 1}"
-        found = Column(name=name, value=typed.expr, type=typed.type, when=when, of="", needs=(), fingerprint="")
+        element = listed.element if listed is not None else None
+        column = Column(name=name, value=whole.expr, type=typed.type, when=when, of="", needs=(), fingerprint="")
+        found = column.model_copy(update={"element": element})
         steps.lowered.append(found)
     return NamedColumn(found.name, found.type)
+
+
+def _loop_of_column(steps: Steps, syntax: Syntax, where: Syntax | None) -> LoopSyntax | bool | None:
+    """Return the loop whose elements the argument of a measure looks at; None where it looks at a reply, and False
+    where that is wrong, which is reported."""
+    names = [name for each in (syntax, where) for name in free_names(each)]
+    used = {name.text: name for name in names if name.text in steps.elements and name.text not in steps.scope}
+    if not used:
+        return None
+    loops = {loop.of.model_dump_json() for text in used for _, loop in steps.elements[text]}
+    if len(loops) > 1:
+        name = next(iter(used.values()))
+        message = "this looks at elements of two lists, which are no pairs"
+        help_ = "give the elements of each list a name of their own, and look at those of one"
+        steps.program.diagnostics.error("E0301", message, name.span, help=help_)
+        return False
+    loop, _ = steps.elements[next(iter(used))][0]
+    return replace(loop, where=where)
 
 
 def depends_on_reply(steps: Steps, column: NamedColumn) -> bool:

@@ -5,19 +5,33 @@ What is lowered here holds for every arm; `treatments` says what remains of it u
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.language import names_in, subexpressions
 from tripos_compiler.language.library import FUNCTIONS
-from tripos_compiler.plan import Ask, AtElement, Call, Compare, Converse, Expr, Loop, Ref, Scorer, Step, Type, Verdict
+from tripos_compiler.plan import (
+    Ask,
+    AtElement,
+    Call,
+    Compare,
+    Converse,
+    Each,
+    Expr,
+    Loop,
+    Ref,
+    Scorer,
+    Step,
+    Type,
+    Verdict,
+)
 from tripos_compiler.resolve import Binding, Program, Typed, joint_lacks
 from tripos_compiler.source import CallExpr, Name, Span
 from tripos_compiler.statements.analysis import roles_called, with_dependencies
 from tripos_compiler.statements.prompts import Question
-from tripos_compiler.typing import Elaborator, Judge, named_choice
+from tripos_compiler.typing import Elaborator, Judge, LoopSyntax, named_choice
 
 SIDES = ("first", "second")
 """The names of the two models of a comparison."""
@@ -54,6 +68,8 @@ class Steps:
     """Every sound `let` so far."""
     options: list[Statement] = field(default_factory=list)
     """Every sound `options` so far."""
+    elements: dict[str, list[tuple[LoopSyntax, Loop]]] = field(default_factory=dict)
+    """The loops of the scores of elements, by the name of an element."""
     wholes: dict[str, Name] = field(default_factory=dict)
     """The names of the steps that call a model, as they are declared."""
 
@@ -172,19 +188,22 @@ class Judging:
             help_ = f"write `score {scorer.name} = {scorer.name}(…)`"
             self.steps.program.diagnostics.error("E0301", message, call.span, help=help_)
             return None
-        if not self._is_bounded(call) or not self._needs_no_program(call, scorer, given):
+        if not self._needs_no_program(call, scorer, given):
             return None
         when = self.when.expr if self.when is not None else None
         args = {key: typed.expr for key, typed in given.items()}
+        loops = _looked_at(self.loops, args.values())
+        if not self._is_bounded(call, loops):
+            return None
         known = [step for step in self.steps.lowered if isinstance(step, Verdict) and step.scorer == scorer.name]
-        same = (step for step in known if (step.args, step.when, step.loops) == (args, when, self.loops))
+        same = (step for step in known if (step.args, step.when, step.loops) == (args, when, loops))
         found = next(same, None)
         if found is None:
             found = Verdict(
                 name=f"{scorer.name}({len(known) + 1})",
                 scorer=scorer.name,
                 args=args,
-                loops=self.loops,
+                loops=loops,
                 when=when,
                 judgement="",
                 fingerprint="",
@@ -192,14 +211,14 @@ class Judging:
             self.steps.lowered.append(found)
             self.steps.program.index.judged[(self.steps.scenario, found.name)] = call.span
         verdict: Expr = Ref(path=(found.name,))
-        if self.loops:
-            verdict = AtElement(of=Ref(path=(found.name,)), loops=tuple(loop.alias for loop in self.loops))
+        if loops:
+            verdict = AtElement(of=Ref(path=(found.name,)), loops=tuple(loop.alias for loop in loops))
         return Typed(verdict, named_choice(scorer.gives), joint_lacks(given.values()))
 
-    def _is_bounded(self, call: CallExpr) -> bool:
+    def _is_bounded(self, call: CallExpr, loops: Sequence[Loop]) -> bool:
         """Return true if it is known before a run how often a judge is asked at most; reports where it is not."""
         known = self.steps.known
-        for loop in self.loops:
+        for loop in loops:
             looked_at = [part for part in subexpressions(loop.of) if part.op in ("data", "tree") or _is_plugged(part)]
             if names_in(loop.of) <= known and not looked_at:
                 known |= {loop.alias}
@@ -224,6 +243,32 @@ class Judging:
                     self.steps.program.diagnostics.error("E0303", message, call.span, help=help_)
                     return False
         return True
+
+
+def _looked_at(loops: Sequence[Loop], args: Iterable[Expr]) -> tuple[Loop, ...]:
+    """Return the loops whose elements a judge is told of: what it says is the same for all elements of the others, so
+    it is asked once for all of these. An element is judged where it is looked at for any of theirs."""
+    names = {name for arg in args for name in _names_at(arg)}
+    kept: list[Loop] = []
+    for loop in reversed(loops):
+        if loop.alias in names:
+            kept.insert(0, loop)
+            names |= names_in(loop.of)
+    found: list[Loop] = []
+    for loop in kept:
+        where = loop.where
+        others = [other for other in loops[: loops.index(loop)] if other not in kept]
+        for other in reversed(others):
+            if where is not None and other.alias in _names_at(where):
+                where = Call(function="any", args=(Each(loop=other, value=where),))
+        found.append(loop if where is loop.where else loop.model_copy(update={"where": where}))
+    return tuple(found)
+
+
+def _names_at(expr: Expr) -> set[str]:
+    """Return the names in an expression, with those of the elements that it takes the verdicts on."""
+    at = (part for part in subexpressions(expr) if isinstance(part, AtElement))
+    return {*names_in(expr), *(alias for part in at for alias in part.loops)}
 
 
 def _is_plugged(part: Expr) -> bool:

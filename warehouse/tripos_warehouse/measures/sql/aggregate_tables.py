@@ -96,6 +96,8 @@ PYTHON = "python"
 """What the statistic of a function of the user's is called."""
 SUMMED = (*OF_TEXTS, "mcc", *OF_NUMBERS)
 """Metrics of a whole set that are functions of sums over its items."""
+PLACE = "element_place"
+"""The column that tells the elements of a list apart."""
 RATED = ("scorer", "round")
 """What tells scores of a reply apart, beside its rater."""
 
@@ -118,6 +120,7 @@ class AggregateTables:
     def _rows(self, scored: ScoredStep, *further: str) -> str:
         if scored.kind == "column":
             more = [] if "evaluator" in self.cut.dims else ["NULL::varchar as evaluator"]
+            more += [name for name in further if name == PLACE]
         else:
             more = [name for name in ("evaluator", *further) if name not in self.cut.dims]
         axes = [name for name in arm_columns(self.plan) if name not in self.cut.dims]
@@ -178,7 +181,7 @@ from (
   other.key as gold, one.value, other.value as "gold value", {rater} as "of rater",
   {own_key} is not null and other.key is not null as "has value"
 from (
-{indented(self._rows(one))}
+{indented(self._rows(one, *([PLACE] if other.scores_elements else [])))}
 ) as one {self._beside(other, "other", taken)}""",
         )
 
@@ -191,6 +194,8 @@ from (
             met = f"one.sample_id = {alias}.sample_id"
         else:  # what stands beside no reply is the same for every reply to the item
             also, met = "", "true"
+        if other.scores_elements:  # both are of the elements of one list
+            also, met = f"{also}, {PLACE}", f"{met} and one.{PLACE} is not distinct from {alias}.{PLACE}"
         shared = [f"one.{named(arm)} is not distinct from {alias}.{named(arm)}" for arm in arms]
         conditions = " and ".join([f"one.model = {alias}.model", f"one.item_id = {alias}.item_id", met, *shared])
         named_arms = "".join(f", {named(arm)}" for arm in arms)
@@ -198,7 +203,8 @@ from (
         named_arms += ", evaluator" if judged else ""
         if set(other.judges) & set(self.scored[0].judges):
             conditions += f" and one.evaluator = {alias}.evaluator"
-        rows = rows_sql(self.plan, other, replace(self.cut, dims=()), [*judged, *map(named, arms)])
+        placed = [PLACE] if other.scores_elements else []
+        rows = rows_sql(self.plan, other, replace(self.cut, dims=()), [*judged, *placed, *map(named, arms)])
         return f"""left join (
   select model, item_id{also}{named_arms}, {taken}
   from (

@@ -246,7 +246,8 @@ def _from_view(plan: Plan, view: str, picked: Sequence[str], scored: ScoredStep,
     lines = [f"select {', '.join(picked)}", f"from {schema}.{view}"]
     if elements:
         beside = ", ".join(f"element_value ->> {quoted(_path(name))} as {named(name)}" for name in elements)
-        lines[-1] = f"from (select *, {beside} from {schema}.{view})"
+        there = "element_place is not null"  # a reply of which nobody knows what it lists is in no cell
+        lines[-1] = f"from (select *, {beside} from {schema}.{view} where {there})"
     groups = [name for name in fields if name.partition(".")[0] in {axis.name for axis in plan.axes}]
     nodes = [name for name in fields if _goes_by_nodes(plan, scored, name)]
     read = [f"fields ->> {quoted(_path(name))} as {named(name)}" for name in fields if name not in (*groups, *nodes)]
