@@ -23,10 +23,11 @@ import json
 import random
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.generated_chats import Step, go_on, script
 from tests.generated_replies import WORDS
 
 
@@ -53,21 +54,6 @@ def generate(seed: int, folder: Path) -> Generated:
     spec = folder / "s.tripos"
     spec.write_text(text, "utf-8")
     return Generated(seed, spec, writer.roles, frozenset(writer.uses))
-
-
-@dataclass
-class _Step:
-    """What later steps may take from a step: expressions that are texts, numbers, true or false, and `printed`, which
-    are anything that can stand in a prompt. The first text is all that it said."""
-
-    name: str
-    compared: bool
-    texts: list[str]
-    numbers: list[str] = field(default_factory=list)
-    printed: list[str] = field(default_factory=list)
-    flags: list[str] = field(default_factory=list)
-    role: str = ""
-    """The role that is asked; none where it is no `ask`."""
 
 
 ITEM_TEXTS = (
@@ -194,7 +180,7 @@ class _Writer:
         self.flags = {"item": ITEM_FLAGS, "axes": AXIS_FLAGS, "made": MADE_FLAGS}[over]
         self.base = {"item": ("item.question", "kind"), "axes": AXIS_TEXTS, "made": ("item.task", "kind")}[over]
         self.arms = [arm for arm in ("style", "help") if self.chance(0.25)]
-        self.steps: list[_Step] = []
+        self.steps: list[Step] = []
         lines = [f"scenario s{number} {{"]
         if over == "item":
             lines += ["  over item" + (" where item.n < 3" if self.chance(0.2) else ""), "  context kind"]
@@ -238,6 +224,8 @@ class _Writer:
     def step(self) -> str:
         """Return one of the steps that yield something."""
         kind = self.dice.choice(("ask", "ask", "ask", "ask", "converse", "retrieve"))
+        if self.continues and kind == "ask" and self.chance(self.continues / 2):
+            return script(self, self.dice.choice(("candidate", "candidate", "helper")))
         if kind == "converse":
             return self.converse()
         return (
@@ -285,8 +273,8 @@ class _Writer:
                 '    shots 2 from pool where pool.level > 0 { prompt "{{ pool.stem }}", reply "{{ pool.level }}" }'
             )
             self.uses.add("shots")
-        self.go_on(role, lines)
-        step = _Step(name, role == "candidate" or self._built("\n".join(lines)), [f"{name}.text"], role=role)
+        go_on(self, role, lines)
+        step = Step(name, role == "candidate" or self._built("\n".join(lines)), [f"{name}.text"], role=role)
         step.texts += [f"{name}.prompt", f'nth(split({name}.text, "ANSWER:"), 1)', f"last(lines({name}.text))"]
         step.numbers = [f"words({name}.text)", f"10 / words({name}.text)"]
         step.flags = [f'contains({name}.text, "seven")', f"words({name}.text) > 2", f"6 / words({name}.text) > 2"]
@@ -311,17 +299,6 @@ class _Writer:
             self.steps.append(step)
         return "\n".join([*lines, "  }"])
 
-    def go_on(self, role: str, lines: list[str]) -> None:
-        """Let an ask go on from an earlier one of its role, by that chance."""
-        before = [step.name for step in self.steps if step.role == role]
-        dice = random.Random(" ".join(lines))
-        if before and dice.random() < self.continues:
-            said_once = ("    system ", "    shots ")
-            lines[1:] = [f"    continue {dice.choice(before)}"] + [
-                each for each in lines[1:] if not each.startswith(said_once)
-            ]
-            self.uses.add("continue")
-
     def converse(self) -> str:
         """Return a conversation, and now and then what goes on where it ended."""
         name = self.fresh("talk")
@@ -339,13 +316,13 @@ class _Writer:
             lines.append("    repeat 2")
         lines.append("  }")
         self.steps.append(
-            _Step(name, True, [f"transcript({name})", f"last({name}).text"], [f"turns({name})"], [f"turns({name}) > 2"])
+            Step(name, True, [f"transcript({name})", f"last({name}).text"], [f"turns({name})"], [f"turns({name}) > 2"])
         )
         if self.chance(0.4):
             after = self.fresh("ask")
             lines += [f"  ask {after} by helper {{", f"    continue {name}", f'    prompt "{after}: and now?"', "  }"]
             self.steps.append(
-                _Step(after, True, [f"{after}.text"], [f"words({after}.text)"], [f"words({after}.text) > 2"])
+                Step(after, True, [f"{after}.text"], [f"words({after}.text)"], [f"words({after}.text) > 2"])
             )
         return "\n".join(lines)
 
@@ -355,7 +332,7 @@ class _Writer:
         self.uses |= {"retrieve", *(["using"] if vectors else [])}
         text = self.texts[0] if self.chance(0.7) else self.texts[1]
         by = f"similarity({text}, p.stem) using encoder" if vectors else f"bm25({text}, p.stem)"
-        self.steps.append(_Step(name, False, [f"json({name})", f"first({name}).stem"], [], [f"length({name}) > 1"]))
+        self.steps.append(Step(name, False, [f"json({name})", f"first({name}).stem"], [], [f"length({name}) > 1"]))
         return f"  retrieve {name} from pool as p{self.when(0.2)} {{\n    where p.level < 2\n    top 2 by {by}\n  }}"
 
     def scores(self) -> list[str]:

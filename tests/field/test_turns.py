@@ -274,3 +274,80 @@ def test_the_share_of_right_answers_that_are_given_up_is_that_of_a_count(tmp_pat
     assert figures["doubted.caved"].value == pytest.approx(sum(caved) / len(caved))
     assert {len(said) for said in doubter.talks} == {1, 3, 5}
     assert len(doubter.talks) == 120 + 120 + sum(number % 19 > 0 for number in range(1, 121))
+
+
+RIDDLES = """
+benchmark riddles "1.0.0" { languages en }
+role candidate compared
+
+dataset riddle from "riddles.jsonl" {
+  hints  list<text>
+  word   text secret
+}
+
+scenario guess {
+  over riddle as r
+  ask game by candidate {
+    system  "Guess the word."
+    prompts r.hints at most 5
+    until   contains(game.text, reveal(r.word))
+  }
+  score found  = contains(game.text, r.word)
+  score hints  = length(game.replies)
+  score silent = trim(said) == "" each said in game.replies
+
+  measure found  = mean(found)
+  measure hints  = mean(hints) lower is better
+  measure silent = mean(silent)
+}
+"""
+
+
+def riddles() -> list[dict[str, object]]:
+    return [{"hints": [f"Hint {hint} of {n}" for hint in range(n % 6)], "word": f"word{n % 4}"} for n in range(120)]
+
+
+def guesser(said: list[str]) -> str | None:
+    """Guess after the last hint, by how much was said before: some guesses are refused, and some are empty."""
+    hint, number = map(int, re.findall(r"Hint (\d+) of (\d+)", said[-1])[0])
+    assert len(said) == 2 * hint + 2, "the system message, and a reply after each hint before"
+    if (number + hint) % 23 == 0:
+        return None
+    return "" if (number + hint) % 11 == 0 else f"Is it word{(number + 3 * hint) % 7}?"
+
+
+def game(row: dict[str, object]) -> list[str] | None:
+    """Return the replies of a game; none where it has none, or one was refused."""
+    replies: list[str] = []
+    said = ["Guess the word."]
+    for hint in row["hints"]:  # type: ignore[attr-defined]
+        said.append(hint)
+        reply = guesser(said)
+        if reply is None:
+            return None
+        replies.append(reply)
+        if str(row["word"]) in reply:
+            break
+        said.append(reply)
+    return replies or None
+
+
+def test_a_game_ends_with_the_word_of_its_row_and_is_counted_as_played_apart(tmp_path: Path) -> None:
+    asked: list[list[str]] = []
+
+    def answers(said: list[str]) -> str | None:
+        asked.append(said)
+        return guesser(said)
+
+    figures = figures_in(tmp_path, RIDDLES, {"riddles.jsonl": lines(riddles())}, answers)
+    played = [(row, replies) for row in riddles() if (replies := game(row)) is not None]
+    every = [reply for _, replies in played for reply in replies]
+    assert 60 < len(played) < 100 and "" in every
+    assert {len(replies) for _, replies in played} == {1, 2, 3, 4, 5}
+    found = [str(row["word"]) in replies[-1] for row, replies in played]
+    assert figures["guess.found"].value == pytest.approx(mean(found))
+    assert figures["guess.hints"].value == pytest.approx(mean([len(replies) for _, replies in played]))
+    assert figures["guess.silent"].value == pytest.approx(mean([not reply for reply in every]))
+    (count,) = [each for each in figures.plan.calls if each.role == "candidate" and each.step == "game(1)"]
+    assert (count.least, count.most) == (100, 100)
+    assert len(asked) == len({tuple(said) for said in asked}) < sum(len(row["hints"]) for row in riddles())  # type: ignore[arg-type]

@@ -25,6 +25,7 @@ PAGES: dict[str, tuple[str, ...]] = {name: (name,) for name in ALONE} | {
     "dimension": ("dimension", "metric"),
     "dataset": ("dataset", "like"),
     "chat": ("chat", "continue"),
+    "prompts": ("prompts", "ends"),
     "options": ("options",),
     "likelihood": ("likelihood", "plain"),
     "tools": ("tool", "tools"),

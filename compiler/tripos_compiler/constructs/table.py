@@ -195,6 +195,14 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "prompt LABELS [when COND]",
         "the user message",
     ),
+    Construct(
+        "prompts",
+        ("ask",),
+        "prompts LIST at most COUNT",
+        "the user messages of a chat, each after the reply to the one before",
+        once=True,
+    ),
+    Construct("ends", ("ask",), "until COND", "a condition after which no more prompts follow", keyword="until"),
     Construct("shot_prompt", ("shots",), "prompt LABELS", "the question of a worked example", keyword="prompt"),
     Construct("reply", ("shots",), "reply LABELS", "the answer of a worked example"),
     Construct(

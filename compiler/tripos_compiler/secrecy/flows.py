@@ -86,10 +86,13 @@ class SourcePlaces:
         return self._named([each for each in self.scenario(outer).body if each.construct in KINDS["dataset"]], inner)
 
     def step(self, scenario: str, name: str) -> Statement:
-        """Return the statement of a step; that of the scenario, where it has none of its own."""
-        outer = self.scenario(scenario)
+        """Return the statement of a step; that of the scenario, where it has none of its own. A turn of an ask with
+        several prompts has that of the ask."""
+        outer, turn_of = self.scenario(scenario), name.partition("(")[0]
         for each in outer.body:
-            if each.find_name("name") is not None and each.name().text == name:
+            if each.find_name("name") is None:
+                continue
+            if each.name().text == name or (each.construct == "ask" and each.name().text == turn_of):
                 return each
         return outer
 

@@ -62,6 +62,13 @@ class AskPrompt:
         return shorter(self.step, self.question, self.case, self.names, self.world.sources, left_out)
 
 
+def prompt_of(world: World, step: Ask, asks: Mapping[str, Ask], case: Case, names: Mapping[str, Any]) -> AskPrompt:
+    """Return the prompt of one of the `asks` of a treatment, after that of the ask that it continues."""
+    question, before = world.questions.of(step, case.language), asks.get(step.continues or "")
+    earlier = None if before is None else prompt_of(world, before, asks, case, names)
+    return AskPrompt(world, step, question, case, names, earlier)
+
+
 @dataclass(slots=True)
 class JudgePrompt:
     """The prompt of those who judge, made once for all of them."""

@@ -51,7 +51,7 @@ from tripos_runtime.program.needs import (
     is_pending,
 )
 from tripos_runtime.program.pairs import Pair
-from tripos_runtime.program.prompts import AskPrompt, JudgePrompt, World
+from tripos_runtime.program.prompts import JudgePrompt, World, prompt_of
 from tripos_runtime.program.scoring import score_of
 from tripos_runtime.program.units import Unit
 
@@ -95,7 +95,7 @@ class UnitProgram:
         call = StepCall("samples", unit.samples[step.name], step.role, model, step)
         against, certain = holds(step, names)
         if against is None:
-            prompt = self._prompt(step)
+            prompt = prompt_of(self.world, step, unit.bound.asks, unit.case, names.values)
             question = prompt.question
             got = yield ReplyNeed(call, prompt, question, unit.number % step.samples, certain)
             if isinstance(got, Answer):
@@ -106,19 +106,12 @@ class UnitProgram:
             self.out.append(Unasked(call, against))
         names.skipped(step, against.status, against.reason)
 
-    def _prompt(self, step: Ask) -> AskPrompt:
-        """Return the prompt of an ask, after that of the one that it continues."""
-        question = self.world.questions.of(step, self.unit.case.language)
-        before = self.unit.bound.asks.get(step.continues or "")
-        earlier = None if before is None else self._prompt(before)
-        return AskPrompt(self.world, step, question, self.unit.case, self.names.values, earlier)
-
     def _list_samples(self, step: SampleList) -> Program:
         """Wait for all samples of an ask, which are sent the same."""
         unit, names, ask = self.unit, self.names, self.unit.bound.asks[step.of]
         against, certain = holds(ask, names)
         if against is None:
-            prompt = self._prompt(ask)
+            prompt = prompt_of(self.world, ask, unit.bound.asks, unit.case, names.values)
             question = prompt.question
             model = unit.bound.model_of(ask, unit.model)
             calls = [StepCall("samples", name, ask.role, model, ask) for name in unit.listed[step.name]]

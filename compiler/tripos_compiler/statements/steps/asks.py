@@ -34,6 +34,7 @@ from tripos_compiler.statements.prompts import Question, lower_question, lower_s
 from tripos_compiler.statements.steps.histories import lower_chat, lower_continued
 from tripos_compiler.statements.steps.options import bind_options, letter_shown
 from tripos_compiler.statements.steps.plain_text import lower_options, lower_plain
+from tripos_compiler.statements.steps.scripts import PromptList, lower_script, lower_turns
 from tripos_compiler.statements.steps.steps import NOT_ASKED, Steps, warn_unasked, warn_undefined
 from tripos_compiler.statements.steps.tools import lower_offered
 from tripos_compiler.typing import Elaborator, Localised, is_secret, lower_texts
@@ -213,7 +214,8 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
     question = lower_question(program, dict(steps.scope), statement)
     chat = lower_chat(steps, statement)
     earlier = lower_continued(steps, statement, role)
-    if not statement.of("prompt") and not statement.of("chat"):
+    script = lower_script(steps, statement)
+    if not statement.of("prompt") and not statement.of("chat") and script is None:
         help_ = 'write `prompt "…"` in its block'
         lacking = statement.block.span if statement.block is not None else None
         message = f"`{name.text}` asks nothing"
@@ -235,7 +237,7 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
         lower_options(steps, statement),
         lower_offered(steps, statement),
     )
-    lowered = (when, chat, earlier, plain, options)
+    lowered = (when, chat, earlier, plain, options, script)
     if not good or not known or False in lowered or question is None or shots is None or tools is None:
         steps.unknown(name)
         return False
@@ -267,10 +269,16 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
         warn_undefined(steps, chat, NOT_ASKED, asked_when)
     if isinstance(options, Typed):
         warn_undefined(steps, options, NOT_ASKED, asked_when)
+    told = [each for each in (ask.chat, ask.options, ask.offered) if each is not None]
+    if isinstance(script, PromptList):
+        _mention(steps, question, script.prompts.expr, *told)
+        if not (done := lower_turns(steps, statement, ask, script)):
+            steps.unknown(name)
+        return done
     steps.lowered.append(ask)
     steps.wholes[name.text] = name
     _bind(steps, statement, ask)
-    _mention(steps, question, *(each for each in (ask.chat, ask.options, ask.offered) if each is not None))
+    _mention(steps, question, *told)
     return True
 
 

@@ -70,6 +70,8 @@ class Steps:
     """Every sound `options` so far."""
     elements: dict[str, list[tuple[LoopSyntax, Loop]]] = field(default_factory=dict)
     """The loops of the scores of elements, by the name of an element."""
+    scripts: list[tuple[Statement, Expr, int]] = field(default_factory=list)
+    """Every ask with several prompts: the list of these, and how many of them there may be."""
     wholes: dict[str, Name] = field(default_factory=dict)
     """The names of the steps that call a model, as they are declared."""
 

@@ -44,14 +44,16 @@ def check_protocol(
         _asked_twice(program, statement, cases, rows, shown, steps)
     _options(program, cases, rows, shown, steps)
     _keys(program, cases.kept, steps)
+    _prompts(program, cases.kept, steps)
     check_shown(program, steps, cases, rows)
     check_replies(program, scenario, cases, steps, shown)
 
 
 def _samples_alike(program: Program, steps: Steps) -> None:
-    for step in steps.lowered:
-        if isinstance(step, Ask) and step.samples > 1 and step.settings.temperature == 0:
-            message = f"`{step.name}` is sampled {step.samples} times at temperature 0: the replies are copies"
+    sampled = [step for step in steps.lowered if isinstance(step, Ask) and step.samples > 1]
+    for name, step in {steps.wholes[step.name].text: step for step in sampled}.items():
+        if step.settings.temperature == 0:
+            message = f"`{name}` is sampled {step.samples} times at temperature 0: the replies are copies"
             help_ = "raise the temperature, or ask once: copies of a reply make no figure more certain"
             program.diagnostics.warning("W1007", message, steps.wholes[step.name].span, help=help_)
 
@@ -167,6 +169,24 @@ def _keys(program: Program, rows: Sequence[Mapping[str, Any]], steps: Steps) -> 
             message = f"the key names no option in row {lacking[0]} of this scenario{more}"
             help_ = "mend the key: a position is counted from 0, and a letter is one of those shown"
             program.diagnostics.warning("W1002", message, statement.syntax("key").span, help=help_)
+
+
+def _prompts(program: Program, rows: Sequence[Mapping[str, Any]], steps: Steps) -> None:
+    """Rows that have more prompts than may be asked."""
+    for statement, prompts, most in steps.scripts:
+        longer = [number for number, names in enumerate(rows, 1) if (_length(prompts, names) or 0) > most]
+        if longer:
+            more = f", and {len(longer) - 1} more have too many" if len(longer) > 1 else ""
+            message = f"row {longer[0]} of this scenario has more than {most} prompts{more}"
+            span = statement.of("prompts")[0].syntax("count").span
+            program.diagnostics.error("E0803", message, span, help="write the greatest number that a row has")
+
+
+def _length(prompts: Expr, names: Mapping[str, Any]) -> int | None:
+    try:
+        return len(evaluate(prompts, names))
+    except (Unavailable, LookupError):
+        return None
 
 
 def _lacks_key(options: Expr, place: Expr, names: Mapping[str, Any]) -> bool:

@@ -58,9 +58,10 @@ def check_unused_steps(program: Program, statement: Statement, scenario: Scenari
     taken = {name for treatment in scenario.treatments for step in treatment.steps for name in names_used(step)}
     for step in steps.lowered:
         if isinstance(step, Ask | Converse | Retrieve) and step.name not in taken:
-            message = f"nothing uses the result of `{step.name}`"
+            name = steps.wholes[step.name]  # of an ask with several prompts the last turn is not taken
+            message = f"nothing uses the result of `{name.text}`"
             help_ = "score it, put it in a prompt, or remove the step: its calls are paid for"
-            program.diagnostics.warning("W0611", message, steps.wholes[step.name].span, help=help_)
+            program.diagnostics.warning("W0611", message, name.span, help=help_)
     for arm in scenario.arms:
         alike: dict[tuple[tuple[str, str], ...], set[tuple[str, ...]]] = {}
         for treatment in scenario.treatments:
