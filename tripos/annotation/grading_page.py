@@ -29,6 +29,8 @@ class GradingPage:
     assignment: Assignment
     grades: GradesFile
     now: Callable[[], datetime]
+    medium: Callable[[str], bytes | None] = lambda sha256: None
+    """Gives the content of an image or another file by its digest."""
 
     def json(self, path: str) -> bytes | None:
         """Return the replies to grade, which is the one file of the page."""

@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 import orjson
 import pyarrow.parquet as pq
 
+from tripos.runs import stored_media
 from tripos.ui import __version__
 from tripos.view.figures import (
     board_json,
@@ -47,6 +48,7 @@ from tripos.view.spec_files import spec_file
 from tripos.view.spec_names import describe, names_of_run
 from tripos.view.tables import TABLES, RunTables
 from tripos_compiler.language.changes import are_comparable
+from tripos_compiler.language.library import media_in
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
@@ -147,6 +149,20 @@ class ViewFiles:
             data = orjson.dumps(made, option=orjson.OPT_NON_STR_KEYS)
             self._kept.write(state, path, lambda place: place.write_bytes(data), lasts=self._whole)
             return data
+
+    def medium(self, sha256: str) -> bytes | None:
+        """Return the content of what a model was shown; None where the store has it not."""
+        return stored_media(self._store()).read(sha256)
+
+    def shown(self, run_id: str) -> set[str]:
+        """Return the digests of the images and other files that the models of a run were shown."""
+        found: set[str] = set()
+        for about in self.tables(run_id)["tables"].values():
+            place = self.table(about["path"])
+            if place is not None and "messages" in pq.read_schema(place).names:
+                for text in pq.read_table(place, columns=["messages"])["messages"].to_pylist():
+                    found.update(each.sha256 for each in media_in(text or ""))
+        return found
 
     def table(self, path: str) -> Path | None:
         """Return where a table lies, made now if it was not yet, or None where the view has none of that path."""

@@ -70,6 +70,9 @@ def _files(view: ViewFiles, wanted: set[str]) -> Iterator[tuple[str, bytes | Pat
         for table in tables["tables"].values():
             if (found := view.table(table["path"])) is not None:
                 yield table["path"], found
+        for sha256 in sorted(view.shown(run["run_id"])):
+            if (content := view.medium(sha256)) is not None:
+                yield f"media/{sha256}", content
 
 
 def _pairs(runs: list[dict[str, object]]) -> Iterator[tuple[str, str]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import secrets
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -20,6 +21,7 @@ from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
 from tripos.ui import Failure
+from tripos_runtime.datasets import type_of
 from tripos_warehouse.errors import StoreError
 
 HOST = "127.0.0.1"
@@ -35,6 +37,7 @@ POLICY = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+MEDIUM = re.compile(r"media/(?P<sha256>[0-9a-f]{64})")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -51,6 +54,9 @@ class ServedFiles(Protocol):
 
     def table(self, path: str) -> Path | None:
         """Return where a table lies."""
+
+    def medium(self, sha256: str) -> bytes | None:
+        """Return the content of an image, a recording or a file that a model was shown."""
 
 
 Taker = Callable[[bytes], bytes]
@@ -119,6 +125,11 @@ def app_of(files: ServedFiles, token: str, taker: Taker | None = None) -> web.Ap
             return web.Response(
                 body=page_part(path), content_type=PAGE[path], charset="utf-8", headers={"Cache-Control": "no-cache"}
             )
+        if (named := MEDIUM.fullmatch(path)) is not None:
+            content = await asyncio.to_thread(files.medium, named["sha256"])
+            if content is None:
+                raise web.HTTPNotFound
+            return web.Response(body=content, content_type=type_of(content))
         if path.endswith(".json"):
             data = await asyncio.to_thread(files.json, path)
             if data is None:

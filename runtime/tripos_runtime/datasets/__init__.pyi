@@ -24,6 +24,7 @@ from .files import (
     check_nesting as check_nesting,
     placed_in as placed_in,
     rows_in as rows_in,
+    type_of as type_of,
 )
 from .row_errors import (
     WORDS as WORDS,

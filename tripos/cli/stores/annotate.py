@@ -28,6 +28,7 @@ from tripos.annotation import (
 )
 from tripos.api import chosen_only, chosen_scenarios, chosen_subset
 from tripos.cli.inputs import open_store
+from tripos.runs import stored_media
 from tripos.ui import GOOD, SOME_FAILED, Failure, harmless, show_json, show_message, show_text, terminal_width
 from tripos_compiler.diagnostics import counted
 from tripos_compiler.language import Drawn, select_treatments
@@ -220,7 +221,7 @@ def _serve(hand: Assignment, path: Path, options: Namespace) -> int:
     from tripos.view import serve
 
     grades = GradesFile(path, hand.batch, _now().isoformat(timespec="seconds"))
-    page = GradingPage(hand, grades, _now)
+    page = GradingPage(hand, grades, _now, stored_media(open_store(options)).read)
     try:
         token = secrets.token_urlsafe(24)
         serve(page, options.port or 0, token, lambda address: _open_at(f"{address}#/grade", path), page.take)

@@ -17,4 +17,5 @@ from .media_content import (
 )
 from .media_formats import (
     medium_of as medium_of,
+    type_of as type_of,
 )

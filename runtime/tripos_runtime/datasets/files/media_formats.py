@@ -41,6 +41,18 @@ def medium_of(kind: MediumKind, content: bytes, shown: str) -> Medium:
     return Medium(mime, hashlib.sha256(content).hexdigest(), len(content), width, height, seconds)
 
 
+def type_of(content: bytes) -> str:
+    """Return the type of a content by its first bytes; `application/octet-stream` for any other format.
+
+    >>> type_of(b"%PDF-1.7"), type_of(b"<svg>")
+    ('application/pdf', 'application/octet-stream')
+    """
+    for read in (_image, _audio, _file):
+        if (found := read(content)) is not None:
+            return found[0]
+    return "application/octet-stream"
+
+
 Found = tuple[str, Shape, float | None] | None
 
 

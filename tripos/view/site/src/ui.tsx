@@ -59,13 +59,33 @@ export function Text({ value, long = LONGEST }: { value: string | null | undefin
   const shown = whole || value.length <= long ? value : value.slice(0, long);
   return (
     <>
-      <bdi class="text">{visible(shown)}</bdi>
+      <bdi class="text">{pieces(shown)}</bdi>
       {shown.length < value.length && (
         <button type="button" class="more" onClick={() => set(true)}>
           {t("showMore")} ({count(value.length)} {t("characters")})
         </button>
       )}
     </>
+  );
+}
+
+const MARK = /(⟦[a-z]+\/[a-z0-9.+-]+(?: \d+x\d+)?(?: [\d.]+ s)? \d+ bytes sha256:[0-9a-f]{64}(?: detail:\w+)?⟧)/;
+
+/** A text with the images that its marks name, each where it stands; of recordings and files the mark. */
+function pieces(text: string): ComponentChildren {
+  const parts = text.split(MARK);
+  return parts.length === 1 ? visible(text) : parts.map((part, place) => (place % 2 === 0 ? visible(part) : <Medium mark={part} key={place} />));
+}
+
+/** An image in small, which opens whole; the mark where there is none to show. */
+function Medium({ mark }: { mark: string }) {
+  const [lost, set] = useState(false);
+  const address = `media/${/sha256:([0-9a-f]{64})/.exec(mark)?.[1]}`;
+  if (lost || !mark.startsWith("⟦image/")) return <>{mark}</>;
+  return (
+    <a href={address} target="_blank" rel="noreferrer">
+      <img class="medium" src={address} alt={mark} title={mark} loading="lazy" onError={() => set(true)} />
+    </a>
   );
 }
 
