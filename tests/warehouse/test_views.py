@@ -53,11 +53,13 @@ def test_a_run_without_an_end_is_unfinished(store: Store, run_rows: Build) -> No
     assert ask(connect(store), "select status, asked from runs") == [("finished", 8)]
 
 
+@pytest.mark.parametrize("large", [0, 10**9], ids=["sorted", "grouped"])
 @pytest.mark.parametrize("sizes", [(1, 1, 900), (1, 900, 1), (1, 900, 900), (900, 1, 1)])
 def test_the_last_of_equals_counts_also_where_a_short_file_is_not_read_first(
-    store: Store, run_rows: Build, sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+    store: Store, run_rows: Build, sizes: tuple[int, ...], large: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(views, "MANY_BYTES", 0)
+    monkeypatch.setattr(views, "LARGE_BYTES", large)
     monkeypatch.setattr(views, "SHORT", 1)  # a file of few rows is half a foot
     for number, items in enumerate(sizes):
         store.append(run_rows("r1", ("m1",), items=items, value=lambda *_, given=number: 1.0 + given))

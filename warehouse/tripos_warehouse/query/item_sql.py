@@ -2,7 +2,8 @@
 
 Discrimination is the corrected item-total correlation: of an item's mean with the mean of the model over its other
 items, with the models as those who sit the test (Lord and Novick 1968; Nunnally 1978). Its interval is Fisher's (1921).
-`statistics.validity` has the same of arrays. The respondents are models; baselines are none.
+`statistics.validity` has the same of arrays. The respondents are models; baselines are none. The scores are read twice,
+since a window over all items of a model would hold them all.
 """
 
 from tripos_warehouse.query.floor_sql import T_QUANTILE
@@ -12,7 +13,7 @@ LEAST_MODELS = 4
 
 ITEM_ANALYSIS = """
 macro {schema}.item_analysis(metric := NULL, scenario := NULL, evaluator := NULL) as table
-with given as (
+with given as not materialized (
   select score.scenario, score.metric, score.item_id, score.model, avg(score.value) as value,
     avg((score.value - score.low) / nullif(score.high - score.low, 0)) as share
   from {schema}.scores as score
@@ -20,10 +21,13 @@ with given as (
     and (evaluator is null or score.evaluator = evaluator) and (evaluator is not null or {counted})
     and (metric is null or score.metric = metric) and (scenario is null or score.scenario = scenario)
   group by all),
+totals as (
+  select given.scenario, given.metric, given.model, sum(given.value) as total, count(*) as items
+  from given group by all),
 beside as (
-  select given.*, (sum(given.value) over others - given.value) / nullif(count(*) over others - 1, 0) as rest
-  from given
-  window others as (partition by given.scenario, given.metric, given.model)),
+  select given.*, (totals.total - given.value) / nullif(totals.items - 1, 0) as rest
+  from given join totals on totals.scenario is not distinct from given.scenario
+    and totals.metric is not distinct from given.metric and totals.model = given.model),
 judged as (
   select score.scenario, score.metric, score.item_id, score.sample_id,
     (max(score.value) - min(score.value)) / nullif(any_value(score.high) - any_value(score.low), 0) as apart

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -16,7 +15,8 @@ from tripos_warehouse import sql
 from tripos_warehouse.measures import is_baseline
 from tripos_warehouse.measures.judges import repeated_verdicts
 from tripos_warehouse.query import Connection
-from tripos_warehouse.statistics.validity import judge_stability, tested_correlation, wrongly_keyed
+from tripos_warehouse.report.item_remarks import FEWEST, LEAST_MODELS, told_of_items
+from tripos_warehouse.statistics.validity import judge_stability
 from tripos_warehouse.store import HUMAN
 from tripos_warehouse.views import RunRecord, shows_several_times
 
@@ -48,16 +48,8 @@ def several_snapshots(connection: Connection, plan: Plan) -> dict[str, dict[str,
 
 
 CAUTION = "These figures show that the pipeline works. They say nothing about any model's worth."
-FEWEST = 5
-"""Fewer items than that may be alike by chance."""
 MOST_SETTLED = 5
 """The most comparisons of a run that stopped early that are told one by one."""
-LEAST_MODELS = 3
-"""Of fewer models it is no wonder that all or none solve an item."""
-MANY = 0.2
-"""A share of the items that is worth a remark."""
-APART = 0.5
-"""Judges who are so much of a scale apart are at odds."""
 MOST_COMPARED = 1000
 """The most items whose texts are compared with each other."""
 LEAST_LETTERS = 40
@@ -268,12 +260,12 @@ def _copies(connection: Connection, plan: Plan, run: RunRecord, schema: str) -> 
     counts = _rows(
         connection,
         f"""with sampled as (
-          select model, item_id, {_counted(plan, run, "sample_id")} as samples,
+          select model, hash(item_id) as item, {_counted(plan, run, "sample_id")} as samples,
             min(hash(reply)) < max(hash(reply)) as several
           from {schema}.samples where role = {sql.text(run.compared_role)} and reply is not null
-          group by model, item_id, step, fingerprint having samples > 1)
+          group by model, item, hash(step, fingerprint) having samples > 1)
         select model, max(samples), count(*) from sampled group by model
-        having not bool_or(several) and count(distinct item_id) >= {FEWEST} order by all""",
+        having not bool_or(several) and count(distinct item) >= {FEWEST} order by all""",
     )
     for model, samples, count in counts:
         told = f"the {samples:,} samples of {model} are the same reply for every one of {count:,} items"
@@ -283,40 +275,8 @@ def _copies(connection: Connection, plan: Plan, run: RunRecord, schema: str) -> 
 def _items(connection: Connection, run: RunRecord, schema: str) -> Iterator[Remark]:
     """Yield that many items tell no models apart, that some go against the rest, and that judges are at odds on
     many."""
-    if sum(not is_baseline(model) for model in run.models) < LEAST_MODELS:
-        return
-    found = _rows(
-        connection,
-        f"""select metric::varchar, item_id, models, discrimination, solved_by, apart
-        from {schema}.item_analysis() order by scenario, metric, item_id""",
-    )
-    by_metric: dict[str, list[tuple[Any, ...]]] = {}
-    for metric, *row in found:
-        by_metric.setdefault(metric, []).append(tuple(row))
-    for metric, rows in by_metric.items():
-        if len(rows) < FEWEST:
-            continue
-        solved = Counter(by for _, models, _, by, _ in rows if models >= LEAST_MODELS)
-        every, none = solved["every model"], solved["no model"]
-        if every + none >= MANY * len(rows):
-            told = (
-                f"`{metric}`: every model solves {every:,} of {len(rows):,} items and no model {none:,}:"
-                " these tell no models apart"
-            )
-            yield Remark("items", told)
-        tested = [tested_correlation(value, models) for _, models, value, _, _ in rows]
-        if against := [rows[place][0] for place in wrongly_keyed(tested)]:
-            more = f" and {len(against) - 3:,} more" if len(against) > 3 else ""
-            told = ", ".join(against[:3])
-            worse = f"`{metric}`: models that do better elsewhere do worse on {told}{more}: look at the key"
-            yield Remark("items", worse)
-        odds = sum(apart is not None and apart >= APART for *_, apart in rows)
-        if odds >= MANY * len(rows):
-            told = (
-                f"`{metric}`: judges are half of the scale or more apart on {odds:,} of {len(rows):,} items:"
-                f" look at `from {run.benchmark}.disagreements()`"
-            )
-            yield Remark("items", told)
+    if sum(not is_baseline(model) for model in run.models) >= LEAST_MODELS:
+        yield from (Remark("items", told) for told in told_of_items(connection, schema, run.benchmark))
 
 
 def _near_items(connection: Connection, run: RunRecord, schema: str) -> Iterator[Remark]:

@@ -36,12 +36,15 @@ from tripos_warehouse.store import (
 )
 from tripos_warehouse.views import view_cache
 from tripos_warehouse.views.benchmark_views import Current, benchmark_views, read_plan
+from tripos_warehouse.views.dimensions import stored_values
 from tripos_warehouse.views.macros import main_macros
 from tripos_warehouse.views.run_rows import INTERNAL, LATEST, AskedSteps, latest_rows, rows_of_run
 from tripos_warehouse.views.runs import RunRecord, find_run
 
 MANY_BYTES = 2_000_000
 """Of so many bytes of scores, the means are taken from sums: of fewer, the scores themselves are as quick."""
+LARGE_BYTES = 50_000_000
+"""The keys of a table of so many bytes are compared outside of DuckDB."""
 SHORT = 0.5
 """A file of less than this share of the mean size is short."""
 MAY_STOP_EARLY = "select 1 from main.runs where json_extract(options, '$.until') is not null limit 1"
@@ -135,7 +138,7 @@ def _shown(
         views = Views(tables)
         connection = StoreConnection(database, views)
         run_id = choose(connection)
-        values = kept.values if kept is not None else _values(connection)
+        values = kept.values if kept is not None else stored_values(connection)
         if kept is not None and run_id is None:
             benchmarks = kept.benchmarks
         else:
@@ -179,7 +182,8 @@ def _tables(
     statements = [f"create schema if not exists {sql.name(INTERNAL)}"]
     read = {name: _in_reading_order(paths) for name, paths in found.items() if paths}
     sources = {name: _source(paths, name in outdated) for name, paths in read.items()}
-    doubled = _with_doubles(connection, sources)
+    large = {name for name, paths in read.items() if sum(path.stat().st_size for path in paths) >= LARGE_BYTES}
+    doubled = _with_doubles(connection, sources, large)
     selects = {}
     for table in TABLES.values():
         committed = {path: place for place, path in enumerate(found[table.name])} if table.name in doubled else {}
@@ -240,16 +244,35 @@ def _old_column(table: TableSchema, name: str, type: str, have: set[str]) -> str
     return _column(name, type) if former is None else f"coalesce(part.{name}, part.{former}) as {name}"
 
 
-def _with_doubles(connection: duckdb.DuckDBPyConnection, sources: Mapping[str, str]) -> set[str]:
-    """Return the tables in which several rows may have one key, found in one query: each costs more than what it
-    reads."""
+def _with_doubles(
+    connection: duckdb.DuckDBPyConnection, sources: Mapping[str, str], large: Collection[str]
+) -> set[str]:
+    """Return the tables in which several rows may have one key; of those that are not `large` they are found in one
+    query: each costs more than what it reads."""
     # By hash: of a million keys that takes a tenth of the memory. Two keys of one hash are told apart afterwards.
     parts = (
         f"""select {sql.text(name)} where exists (
           select 1 from {source} group by hash({", ".join(TABLES[name].key)}) having count(*) > 1)"""
         for name, source in sources.items()
+        if name not in large
     )
-    return {name for (name,) in connection.execute(" union all ".join(parts)).fetchall()} if sources else set()
+    query = " union all ".join(parts)
+    found = {name for (name,) in connection.execute(query).fetchall()} if query else set()
+    return found | {name for name in large if _has_doubles(connection, TABLES[name], sources[name])}
+
+
+def _has_doubles(connection: duckdb.DuckDBPyConnection, table: TableSchema, source: str) -> bool:
+    """Return true if several rows of a large table may have one key: sorted, their hashes take 8 bytes a row, of which
+    DuckDB takes 80 to group them."""
+    import numpy as np
+
+    [(rows,)] = connection.execute(f"select count(*) from {source}").fetchall()
+    hashes, place = np.empty(rows, np.uint64), 0
+    for batch in connection.sql(f"select hash({', '.join(table.key)}) as hashed from {source}").to_arrow_reader(2**17):
+        hashes[place : place + len(batch)] = batch.column(0).to_numpy()
+        place += len(batch)
+    hashes.sort()
+    return bool((hashes[1:] == hashes[:-1]).any())
 
 
 def _without_lost(
@@ -358,29 +381,6 @@ def _shared(connection: Connection, chosen: Mapping[str, Collection[str]]) -> se
         for name, mine in chosen.items()
         if any(benchmark != name and fingerprint in mine for benchmark, fingerprint in runs)
     }
-
-
-def _values(connection: Connection) -> dict[str, dict[str, list[str]]]:
-    """By benchmark, the values that the data have in columns that are enumerations: of scenarios, metrics and axes.
-    A plan lists those of today; an item that an earlier one had may have others."""
-    found: dict[str, dict[str, list[str]]] = {}
-    for benchmark, column, value in connection.execute(
-        """
-        with contexts as (
-            select distinct benchmark, scenario, language, context from main.items
-            union select distinct benchmark, scenario, NULL, context from main.samples),
-          scored as (select distinct benchmark, scenario, metric from main.scores)
-        select distinct * from (
-          select benchmark, unnest(map_entries(context)).key as column, unnest(map_entries(context)).value as value
-          from contexts
-          union all select benchmark, 'language', language from contexts
-          union all select benchmark, 'scenario', scenario from contexts
-          union all select benchmark, 'scenario', scenario from scored
-          union all select benchmark, 'metric', metric from scored)
-        where value is not null order by all"""
-    ).fetchall():
-        found.setdefault(benchmark, {}).setdefault(column, []).append(value)
-    return found
 
 
 _open: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()

@@ -164,7 +164,9 @@ def scores_query(
     plan: Plan, mean: MeanOfScores, models: tuple[str, ...], graders: Graders = "counted", labelled: bool = False
 ) -> str:
     """Return the SQL of a value for every model, item, sample and judge, with the cell, the number of all items, and
-    the share that a value has of the variance of one score. `labelled` leaves replies that no person graded out."""
+    the share that a value has of the variance of one score. `labelled` leaves replies that no person graded out.
+
+    The scores are read twice: kept in between, they would all be held at once."""
     scored, inner, axes = mean.scored, mean.inner, mean.axes
     arms = [quoted(arm) for arm in arm_columns(plan)]
     more = tuple(dict.fromkeys(["evaluator", *arms, *(quoted(axis) for axis in axes)]))
@@ -181,10 +183,12 @@ def scores_query(
     )
     only = f"{graded} " if labelled else ""
     return f"""\
-with whole as (
+with whole as not materialized (
   select * from ({rows}) {only}{chosen}
+), items as materialized (
+  select distinct scenario, item_id from whole where value is not null
 ), drawn as (
-  select distinct item_id from whole where value is not null order by item_id limit {MOST_ITEMS}
+  select distinct item_id from items order by item_id limit {MOST_ITEMS}
 ), chosen as (
   select *, {cell} as "its cell", {weight_sql(weights)} as "its weight",
     dense_rank() over (partition by {reply} order by sample_id) as "its sample"
@@ -195,8 +199,8 @@ with whole as (
 )
 select model, item_id, "its sample", evaluator, any_value("its cell"),
   sum("its weight" * "its value") / sum("its weight"),
-  (select count(distinct item_id) from whole where value is not null),
-  (select count(distinct (scenario, item_id)) from whole where value is not null),
+  (select count(distinct item_id) from items),
+  (select count(*) from items),
   sum("its weight" ** 2) / sum("its weight") ** 2
 from centred
 where "its value" is not null

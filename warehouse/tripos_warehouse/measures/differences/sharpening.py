@@ -21,6 +21,7 @@ from tripos_warehouse.measures.differences.more_labels import MoreLabels, find_m
 from tripos_warehouse.query import Connection
 from tripos_warehouse.sql import name as quoted, texts
 from tripos_warehouse.statistics.design import DifferenceComponents, Unknown
+from tripos_warehouse.views import shows_several_times
 
 MORE = 0.1
 """The share of the cost of a run that is spent on more."""
@@ -107,8 +108,9 @@ def _of_people(connection: Connection, plan: Plan, measure: Measure) -> Sharpeni
 def _costs(connection: Connection, plan: Plan, scored: ScoredStep) -> tuple[bool, float, float]:
     """Return true if calls are counted, and what replies and judgements cost."""
     schema, scenarios = quoted(plan.benchmark.name), texts(scenario.name for scenario in scored.scenarios)
+    several = any(shows_several_times(plan, role.name) for role in plan.roles if role.kind == "compared")
     replies, judged = (
-        _spent(connection, [f"{schema}.{table}" for table in tables], scenarios)
+        _spent(connection, [f"{schema}.{table}" for table in tables], scenarios, several)
         for tables in (("samples", "turns"), ("judgements",))
     )
     in_calls = replies[0] is None or judged[0] is None or replies[0] + judged[0] == 0
@@ -139,12 +141,13 @@ def error_falls(parts: DifferenceComponents, asked: float, graded: float) -> dic
     return {name: 1 - math.sqrt(after / now) for name, after in found.items()}
 
 
-def _spent(connection: Connection, tables: list[str], scenarios: str) -> tuple[float | None, int]:
-    """Return what calls cost in USD, `None` where one is not known, and how many they were."""
-    key = {"samples": "sample_id", "turns": "turn_id", "judgements": "judgement_id"}
+def _spent(connection: Connection, tables: list[str], scenarios: str, several: bool) -> tuple[float | None, int]:
+    """Return what calls cost in USD, `None` where one is not known, and how many they were. `several`: one call may
+    stand in several rows. To tell it means to hold the names of all."""
+    keys = {"samples": "sample_id", "turns": "turn_id", "judgements": "judgement_id"}
+    once = {table: f"distinct {keys[table.rpartition('.')[2]]} as call," if several else "" for table in tables}
     parts = " union all ".join(
-        f"select distinct {key[table.rpartition('.')[2]]} as call, cost_usd from {table} where scenario in {scenarios}"
-        for table in tables
+        f"select {name} cost_usd from {table} where scenario in {scenarios}" for table, name in once.items()
     )
     query = f"select case when count(cost_usd) = count(*) then coalesce(sum(cost_usd), 0) end, count(*) from ({parts})"
     [(cost, calls)] = connection.execute(query).fetchall()

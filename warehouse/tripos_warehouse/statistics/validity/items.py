@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -64,7 +64,7 @@ def tested_correlation(value: float | None, n: int, *, confidence: float = 0.95)
     return StatisticResult(r, low=low, high=high, statistic=statistic, p=z_tails(statistic), n=n)
 
 
-def wrongly_keyed(items: Sequence[StatisticResult], *, level: float = 0.05) -> list[int]:
+def wrongly_keyed(items: Iterable[StatisticResult], *, level: float = 0.05) -> list[int]:
     """Return the places of items that go against the rest, at a false discovery rate: of many items one in forty has an
     interval below 0 by chance alone (Benjamini and Hochberg 1995).
 
@@ -74,9 +74,10 @@ def wrongly_keyed(items: Sequence[StatisticResult], *, level: float = 0.05) -> l
     """
     from tripos_warehouse.statistics.comparing import benjamini_hochberg
 
-    rates = benjamini_hochberg([each.p for each in items])
+    found = [(each.p, (each.value or 0.0) < 0) for each in items]
+    rates = benjamini_hochberg([p for p, _ in found])
     return [
         place
-        for place, (each, rate) in enumerate(zip(items, rates, strict=True))
-        if rate is not None and rate < level and (each.value or 0.0) < 0
+        for place, ((_, against), rate) in enumerate(zip(found, rates, strict=True))
+        if rate is not None and rate < level and against
     ]
