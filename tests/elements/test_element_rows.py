@@ -14,7 +14,11 @@ from typing import Any
 import pytest
 
 from tests.field.running import Figures, figures_of, lines
+from tripos.cli.reports.provenance import find
+from tripos.cli.reports.why import lines_of
+from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.run_rows import element_rows
 from tripos_warehouse.views.views import connect_run
 
 SPEC = """\
@@ -186,3 +190,24 @@ def test_views_have_a_row_for_each_element(figures: Figures, folder: Path) -> No
     lists = sum(not item["rubric"] for item in ITEMS)
     assert lists > 5
     assert empty == [("not_applicable", "the list has no element")] * lists
+
+
+def test_why_follows_an_element_to_its_own_verdict(figures: Figures, folder: Path) -> None:
+    connection, _ = connect_run(Store.open(folder / "results", create=False))
+    with connection:
+        [(score, place, criterion)] = connection.sql(
+            """select score_id, element_place, element_value ->> '$.criterion' from health.scores
+            where metric = 'meets' and element_place = '2' and value = 1 limit 1"""
+        ).fetchall()
+        told = find(connection, score)
+        whole = find(connection, score.removesuffix(f".{place}"))
+        with pytest.raises(StoreError, match="has no element `99`"):
+            find(connection, f"{score.removesuffix(place)}99")
+    assert told.score is not None
+    assert (told.key, told.score["value"], told.score["element_place"]) == (score, 1.0, place)
+    (verdict_,) = [each for each in told.others if each.table == "judgements"]
+    assert criterion in verdict_.messages[-1]["content"]
+    judged = [each for each in whole.others if each.table == "judgements"]
+    assert len(judged) > 1
+    shown = [line for line in lines_of(whole, 80, full=True) if line.startswith("value ")]
+    assert len(shown) == len(element_rows(whole.score or {})) == len(judged)

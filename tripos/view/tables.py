@@ -193,11 +193,12 @@ class RunTables:
               and row.scenario = shown.scenario and row.model is not distinct from shown.model{arms} order by n"""
 
     def _scores(self) -> str:
-        return f"""select shown.n::integer as n, cast(row.metric as varchar) as metric, row.evaluator,
-              row.round::integer as round, row.value, row.status, row.scorer, row.low::integer as low,
+        return f"""select shown.n::integer as n, concat(row.metric, '[' || row.element_place || ']') as metric,
+              row.evaluator, row.round::integer as round, row.value, row.status, row.scorer, row.low::integer as low,
               row.high::integer as high, row.error, row.judgement_id, row.score_id
             from {self._joined("scores")}
-            order by shown.n, row.metric, row.evaluator, row.round, row.score_id"""
+            order by shown.n, row.metric, row.evaluator, row.round, try_cast(row.element_place as integer),
+              row.score_id"""
 
     def _judgements(self) -> str:
         return f"""select shown.n::integer as n, row.scorer, row.evaluator, row.round::integer as round, row.source,

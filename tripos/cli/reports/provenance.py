@@ -11,13 +11,13 @@ import orjson
 
 from tripos.ui import harmless
 from tripos_compiler.language import print_rubric
-from tripos_compiler.plan import Ask, Converse, Grade, Metric, Plan, Score, Verdict
+from tripos_compiler.plan import Ask, Converse, Each, Grade, Metric, Plan, Score, Verdict
 from tripos_runtime.asking import conversation_id, judgement_id, sample_id, score_id
 from tripos_runtime.roles import made_by
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import Connection
-from tripos_warehouse.views import read_plan
+from tripos_warehouse.views import element_rows, read_plan
 
 TABLES = {
     "samples": "sample_id",
@@ -78,8 +78,9 @@ def find(connection: Connection, text: str) -> Trace:
 
     Raises `StoreError`: S0302 where there is none, S0303 where there are several.
     """
-    table, key = _key_of(connection, text)
-    return Finder(connection).told(table, key)
+    name, _, place = text.strip().partition(".")
+    table, key = _key_of(connection, name)
+    return Finder(connection).told(table, key, place or None)
 
 
 def _key_of(connection: Connection, text: str) -> tuple[str, str]:
@@ -103,6 +104,19 @@ def _key_of(connection: Connection, text: str) -> tuple[str, str]:
     raise StoreError("S0303", f"`{harmless(text)}` could be several: {some}{more}", "write more of the id")
 
 
+def _is_about(row: Row, place: str, plan: Plan | None, scored: Step | None) -> bool:
+    """Return true if a reply may be told of with the score of an element: it is no verdict on another element."""
+    own = scored.value.loop.alias if isinstance(scored, Score) and isinstance(scored.value, Each) else None
+    if plan is None or own is None or row.get("element_place") is None:
+        return True
+    steps = (step for scenario in plan.scenarios for step in scenario.steps)
+    judged = (step for step in steps if isinstance(step, Verdict) and step.judgement == row["fingerprint"])
+    loops = next((step.loops for step in judged if step.loops), ())
+    if not loops or loops[0].alias != own:
+        return True
+    return str(row["element_place"]) == place or str(row["element_place"]).startswith(f"{place}.")
+
+
 class Finder:
     """Looks rows up, and what they came from."""
 
@@ -110,8 +124,14 @@ class Finder:
         self.connection = connection
         self.plans: dict[str, Plan | None] = {}
 
-    def told(self, table: str, key: str) -> Trace:
+    def told(self, table: str, key: str, place: str | None = None) -> Trace:
+        """Return where a result comes from; of a score of elements, that of the element at a `place` alone."""
         [row] = self.rows(table, TABLES[table], [key])
+        if place is not None:
+            found = [each for each in element_rows(row) if each["element_place"] == place] if table == "scores" else []
+            if not found:
+                raise StoreError("S0302", f"`{key}` of {table} has no element `{place}`", "leave the place out")
+            row = {**found[0], "elements": None}
         if table == "samples":
             return Trace(table, key, self.item(row), self.sample(row, upon=True))
         if table == "comparisons":
@@ -132,7 +152,10 @@ class Finder:
         scored = self.step(row["run_id"], row["fingerprint"])
         stamp, of = row["fingerprint"], scored.of if isinstance(scored, Score) else ""
         others = self.before(key, row, row, scored, lambda ids: score_id(stamp, ids, row["metric"], None), of)
-        return Trace(table, key, item, sample, row, metric, None, others=others or self.verdicts(row, scored))
+        others = others or self.verdicts(row, scored)
+        if place is not None:
+            others = tuple(each for each in others if _is_about(each.row, place, self.plan(row["run_id"]), scored))
+        return Trace(table, row["score_id"], item, sample, row, metric, None, others=others)
 
     def compared(self, row: Row) -> Trace:
         """Return what two replies were seen side by side, and what the judge said, where one was asked."""

@@ -134,7 +134,8 @@ def _scores(scores: Sequence[Row]) -> str:
         by = f" by {each['evaluator']}" if each["evaluator"] else ""
         value = f"{each['value']:g}" if each["value"] is not None else each["given"] or each["status"]
         outdated = localized(" (outdated)") if each["outdated"] else ""
-        told.append(localized(f"{each['metric']} {value}{by}") + outdated)
+        name = each["metric"] if each["element_place"] is None else f"{each['metric']}[{each['element_place']}]"
+        told.append(localized(f"{name} {value}{by}") + outdated)
     return ", ".join(told)
 
 

@@ -16,6 +16,7 @@ from tripos_runtime.asking import sample_id, score_id
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import Connection
+from tripos_warehouse.views import element_rows
 
 HINT = "ids stand in the columns sample_id, conversation_id and turn_id of the views: `tripos sql`"
 
@@ -180,7 +181,8 @@ def _current_first(finder: Finder, benchmark: str, scores: Sequence[Row]) -> lis
     shown = {row["sample_id"] for row in current_rows(finder.connection, benchmark, "samples", samples)}
     views = ("scores", "columns") if shown else ()
     current = {row["score_id"] for view in views for row in current_rows(finder.connection, benchmark, view, samples)}
-    rows = [{**row, "outdated": row["sample_id"] in shown and row["score_id"] not in current} for row in scores]
+    told = [each for row in scores for each in element_rows(row)]
+    rows = [{**row, "outdated": row["sample_id"] in shown and row["score_id"] not in current} for row in told]
     return sorted(rows, key=lambda row: bool(row["outdated"]))
 
 
@@ -245,4 +247,5 @@ def to_data(shown: Transcript) -> dict[str, Any]:
 
 
 def _score(row: Row) -> dict[str, Any]:
-    return {name: row[name] for name in ("metric", "value", "status", "evaluator", "score_id", "outdated")}
+    names = ("metric", "element_place", "value", "status", "evaluator", "score_id", "outdated")
+    return {name: row[name] for name in names}

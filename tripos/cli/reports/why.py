@@ -15,7 +15,7 @@ from tripos.ui import GOOD, Failure, harmless, show_json, show_text, terminal_wi
 from tripos_compiler.diagnostics import duration, localized, usd
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.formats import fold
-from tripos_warehouse.views import connect
+from tripos_warehouse.views import connect, element_rows
 
 
 def main(options: Namespace) -> int:
@@ -109,9 +109,14 @@ class _TraceText:
 
     def score(self, told: Trace) -> Iterator[str]:
         score, metric = told.score or {}, told.metric
-        value = _value(score)
-        why = f": {score['error']}" if score["error"] else ""
-        yield from self.line("value", f"{value} ({score['status']}{why})")
+        for each in element_rows(score):
+            value = _value(each)
+            why = f": {each['error']}" if each["error"] else ""
+            yield from self.line("value", f"{value} ({each['status']}{why})")
+            if each["element_place"] is not None:
+                yield from self.text(f"  {each['element_place']}", each["element_value"], most=2)
+        if score.get("element_value") is not None:
+            yield from self.text(f"  {score['element_place']}", score["element_value"], most=2)
         title = "" if metric is None else f" ({metric.title.get('en') or next(iter(metric.title.values()))})"
         by = f" by {score['evaluator']}" if score["evaluator"] else ""
         yield from self.line("metric", f"{score['metric']}{title}, scorer {score['scorer']}{by}")
@@ -192,7 +197,7 @@ class _TraceText:
                 f"{judgement['judgement_id']}: {judgement['scorer']} by {judgement['evaluator']}, {judgement['status']}"
             )
             yield from self.line("judgement", text, indent)
-        for score in reply.scores:
+        for score in (each for row in reply.scores for each in element_rows(row)):
             value = _value(score)
             by = f" by {score['evaluator']}" if score["evaluator"] else ""
             yield from self.line(

@@ -21,6 +21,7 @@ from .people import (
     people_apart as people_apart,
 )
 from .run_rows import (
+    element_rows as element_rows,
     step_counts as step_counts,
 )
 from .runs import (

@@ -12,8 +12,11 @@ plan for them, and `shown_run` says which it is.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import orjson
 
 from tripos_compiler.language import Only
 from tripos_warehouse import sql
@@ -217,6 +220,30 @@ _SHOWN = (
     " and shown.model is not distinct from step.model and shown.other is not distinct from step.other"
 )
 _LISTED = "listed.run_id = step.run_id and listed.scenario = row.scenario and listed.item_id = row.{}"
+
+
+def element_rows(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows that the views show for a row of the table of scores: one for each element of a list, where it
+    has elements, and else itself.
+
+    >>> given = '[{"value": 1.0, "status": "scored"}, {"value": null, "status": "refused", "error": "declined"}]'
+    >>> kept = {"score_id": "ab", "given": given, "elements": '[{"place": "0", "element": "x"}, {"place": "2"}]'}
+    >>> [(row["score_id"], row["value"], row["status"]) for row in element_rows(kept)]
+    [('ab.0', 1.0, 'scored'), ('ab.2', None, 'refused')]
+    """
+    if row.get("elements") is None:
+        return [{**row, "element_place": None, "element_value": None}]
+    pairs = zip(orjson.loads(row["elements"]), orjson.loads(row["given"]), strict=True)
+    return [
+        {
+            **row,
+            "score_id": f"{row['score_id']}.{listed['place']}",
+            **{name: outcome.get(name) for name in ("value", "given", "status", "error")},
+            "element_place": listed["place"],
+            "element_value": orjson.dumps(listed.get("element")).decode(),
+        }
+        for listed, outcome in pairs
+    ]
 
 
 def step_counts(connection: Connection, benchmark: str, scenario: str | None) -> dict[str, int]:
