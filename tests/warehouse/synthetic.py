@@ -12,7 +12,7 @@ from typing import Any
 from tests.warehouse.bound import bound
 from tripos_compiler.plan import Column, Grade, Plan, Score
 from tripos_runtime.asking.grading import number_and_name
-from tripos_runtime.program.steps import kept_value
+from tripos_runtime.program.scoring import kept_value
 from tripos_warehouse.measures import MeasureRow, MeasureTable, evaluate
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect
