@@ -281,6 +281,9 @@ def _slot(view: View, cursor: Cursor, slot: Slot) -> Iterator[Proposal]:
             yield from names.of("subset")
         case "STEP":
             yield from names.steps(cursor)
+        case "TOOLS":
+            yield from names.of("tool")
+            yield from expression(view, cursor)
         case "LANGUAGES":
             yield from (Proposal(code, Kind.EnumMember) for code in LANGUAGES)
         case "LABELS":

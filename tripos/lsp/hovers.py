@@ -251,6 +251,9 @@ def _details(view: View, named: NameAtCursor, symbol: Symbol, statement: Stateme
             return [counted(plan, symbol.name)] if plan is not None else []
         case "dataset" if statement is not None:
             return [_listed([(text_of(each.head), "") for each in statement.of("field")])]
+        case "tool" if statement is not None:
+            about = [text.value for _, text in statement.labels()[:1]]
+            return [*about, _listed([(text_of(each.head), "") for each in statement.of("tool_parameter")])]
         case "metric" if statement is not None:
             asks = [text.value for each in statement.of("asks") for _, text in each.labels()]
             return [f"scale {symbol.detail}" if symbol.detail else "", *asks[:1], owner]

@@ -38,6 +38,7 @@ KINDS = {
     "scenario": Kind.Module,
     "scorer": Kind.Function,
     "function": Kind.Function,
+    "tool": Kind.Function,
     "aggregate": Kind.Function,
     "metric": Kind.Property,
     "field": Kind.Field,

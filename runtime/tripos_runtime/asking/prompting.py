@@ -6,6 +6,7 @@ A run and a forecast so have one renderer.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -23,7 +24,7 @@ from tripos_compiler.language import (
 )
 from tripos_compiler.language.library import Turn, json_schema, unmarked
 from tripos_compiler.plan import Ask, Axis, Converse, Expr, Hole, Judging, Metric, Plain, Ref, Shots, Texts, TextType
-from tripos_runtime.asking.question import PreparedQuestion, dumps
+from tripos_runtime.asking.question import PreparedQuestion
 from tripos_runtime.asking.shots import shot_messages
 from tripos_runtime.asking.statuses import NOT_APPLICABLE
 from tripos_runtime.datasets import Case, Sources
@@ -190,7 +191,7 @@ def tool_messages(step: Ask, language: str, names: Mapping[str, Any]) -> list[Me
     told = [described_tool(each, language) for each in step.tools]
     if step.offered is not None:
         told = [{**each, "parameters": json_schema(each["parameters"])} for each in evaluate(step.offered, names)]
-    return [Message(TOOL, unmarked(dumps(each))) for each in told]
+    return [Message(TOOL, unmarked(json.dumps(each, ensure_ascii=False))) for each in told]
 
 
 def _options(

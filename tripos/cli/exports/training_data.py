@@ -100,6 +100,8 @@ REASONS = {
     "truncated": "replies that were cut off",
     "empty": "empty replies",
     "no prompt": "replies without a prompt that can be read",
+    "likelihoods": "likelihoods, which nobody wrote",
+    "calls of tools": "replies to steps with tools",
     "without a score": "replies without a score",
     "alone": "replies alone with their prompt",
     "nothing scored in both": "pairs that nothing was scored of in both",

@@ -23,6 +23,10 @@ Keep = Callable[[Mapping[str, str | None]], bool]
 """Whether replies are wanted of a place: `scenario`, `language` and the axes by name."""
 
 
+NO_TEXT = {"option": "likelihoods", "tool": "calls of tools"}
+"""The roles of messages whose reply is no text that a model wrote, and what it is instead."""
+
+
 @dataclass(frozen=True)
 class ReplyQuery:
     """The source of training data: the replies to the steps `rows` of the `models`, chosen `by` a measure or a score.
@@ -116,6 +120,8 @@ def read_replies(connection: Connection, plan: Plan, run: RunRecord, wanted: Rep
                 left_out["empty"] += 1
             elif (prompt := _prompt(messages)) is None:
                 left_out["no prompt"] += 1
+            elif said := {each["role"] for each in prompt} & NO_TEXT.keys():
+                left_out[NO_TEXT[said.pop()]] += 1
             else:
                 found.append(ExportedReply(sample, item, model, number, prompt, text, where))
     return Replies(tuple(sorted(found, key=_order(plan, columns, wanted.models))), dict(sorted(left_out.items())))

@@ -311,6 +311,8 @@ def _bind(steps: Steps, statement: Statement, ask: Ask) -> None:
             own, type_ = inner.name(), ask.returns.fields[inner.name().text]
             fields[own.text] = replace(fields[own.text], span=own.span)
             steps.program.index.define("field", own.text, own.span, f"ask {ask.name}", type_notation(type_))
+        for tool in ask.tools:
+            fields[tool.name] = replace(fields[tool.name], span=steps.program.declared["tool"][tool.name].span)
         type_, path = None, (ask.name,)
         shown = RecordType(fields={"text": TextType(), **ask.returns.fields})
     elif ask.returns is not None:
