@@ -37,6 +37,8 @@ def add_report(parser: argparse.ArgumentParser) -> None:
     add_junit(parser)
     _add_format(parser)
     parser.add_argument("--sql", action="store_true", help="print the SQL of every measure")
+    help_ = "print the classes that were said for each that is right, and the share of probabilities that came true"
+    parser.add_argument("--confusion", action="store_true", help=help_)
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument("--html", metavar="FILE", help="write the report as one page that needs no server")
 

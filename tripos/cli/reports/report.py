@@ -38,13 +38,17 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import encode_answer
 from tripos_warehouse.report import (
     BestValue,
+    FigureTable,
     Report,
     best_values,
+    figure_tables,
     further_query,
     render_headline,
     render_report,
     report as report_of,
     report_tables,
+    tables_json,
+    tables_text,
 )
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import RunRecord, connect, connect_run, get_selected, list_runs
@@ -99,12 +103,17 @@ def main(options: Namespace) -> int:
     from tripos.settings import trust_of
     from tripos_warehouse.statistics import python_refused
 
-    form = chosen_format(options, text_only={"--sql": options.sql, "--html": options.html is not None})
+    form = chosen_format(
+        options, text_only={"--sql": options.sql, "--confusion": options.confusion, "--html": options.html is not None}
+    )
     best: frozenset[BestValue] = frozenset()
+    tables: Sequence[FigureTable] = ()
     try:
         store = open_store(options)
         with python_refused(trust_of(options).untrusted):
             report = make_report(store, options.run, plan, options.only)
+        if options.confusion:
+            tables = _figure_tables(store, report)
         if form in PAPER:
             best = _best_values(store, report)
         if options.html:
@@ -116,7 +125,7 @@ def main(options: Namespace) -> int:
     if options.junit:
         write_junit(report, options.junit)
     if form == "json":
-        print_json(report.to_json())
+        print_json({**report.to_json(), **(tables_json(tables) if options.confusion else {})})
     elif form == "csv":
         show_output(encode_answer(report.to_export(), form))
     elif form in PAPER:
@@ -125,6 +134,8 @@ def main(options: Namespace) -> int:
         show_message(f"written to {options.html}")
     else:
         show_report(report, sql=options.sql, options=options)
+        if options.confusion:
+            show_text("", tables_text(tables, table_width()).rstrip("\n") or localized(NO_TABLES), sep="\n")
     if report.failed:
         return SOME_FAILED
     return GOOD if report.held else NOT_HELD
@@ -145,6 +156,16 @@ def make_report(store: Store, run_id: str | None, plan: Plan | None = None, want
     connection, run = connect_run(store, run.run_id, plan, only)
     with connection:
         return report_of(connection, select_treatments(own, only), run, only)
+
+
+NO_TABLES = "no measure holds classes against gold ones, or probabilities against what came true"
+
+
+def _figure_tables(store: Store, report: Report) -> Sequence[FigureTable]:
+    """Return the tables behind the figures of a report, of the rows that it shows."""
+    connection, _ = connect_run(store, report.run.run_id, report.plan, report.only)
+    with connection:
+        return figure_tables(connection, report.plan)
 
 
 def _best_values(store: Store, report: Report) -> frozenset[BestValue]:

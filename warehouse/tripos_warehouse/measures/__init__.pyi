@@ -74,5 +74,6 @@ from .measure_rows import (
     as_told as as_told,
 )
 from .sql.figures import (
+    pairs_sql as pairs_sql,
     sql_of as sql_of,
 )

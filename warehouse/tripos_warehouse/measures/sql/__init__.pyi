@@ -1,5 +1,6 @@
 from .figures import (
     graders_of as graders_of,
+    pairs_sql as pairs_sql,
     sql_of as sql_of,
 )
 from .parts import (

@@ -168,7 +168,7 @@ from (
         least = least if isinstance(least, int) else 1
         return paired_rows(self.plan, self.parts, rows, scored, least, self.cut.graders)
 
-    def _pairs(self) -> str:
+    def pairs(self) -> str:
         """Return a row a reply, or a verdict on it: what it has and what it should have, as texts and as numbers."""
         one, other = self.scored
         raters = ", ".join(f"{of}.evaluator" for of, scored in (("one", one), ("other", other)) if scored.judges)
@@ -214,7 +214,7 @@ from (
 
     def _agreeing(self) -> str:
         """Return pairs as a score: whether both are the same."""
-        pairs = self._pairs()
+        pairs = self.pairs()
         equal = 'case when "has value" then (key = gold)::double end'
         value = f"case when gold is not null then coalesce({equal}, 0) end" if self.missing == "zero" else equal
         return self.parts.add(

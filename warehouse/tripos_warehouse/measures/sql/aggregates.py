@@ -90,7 +90,7 @@ class LeafSql(ClassMeasures):
             f"""select * exclude (value), case when weight > 0 and least >= 0 then {value} end as value,
   case when weight > 0 then weight end as "its weight"
 from (
-  select *, "gold value" as weight, min("gold value") over (partition by {self._by}) as least from {self._pairs()}
+  select *, "gold value" as weight, min("gold value") over (partition by {self._by}) as least from {self.pairs()}
 )""",
         )
         told = "case when min(least) < 0 then 'a weight is below 0' when max(weight) = 0 then 'all weights are 0' end"
@@ -223,7 +223,7 @@ group by {self._by}""",
     def _rated(self) -> str:
         """Return a row a rating: who gave it, and what it is about."""
         if len(self.scored) == 2:
-            pairs = self._pairs()
+            pairs = self.pairs()
             return self.parts.add(
                 "rows",
                 f"""select {self._by}, item_id, item_id as "of item",
@@ -255,7 +255,7 @@ from (
 
     def _summed(self, function: str) -> FigureTables:
         """A metric of what replies say and should say; where a missing text counts, it is empty."""
-        pairs = self._pairs()
+        pairs = self.pairs()
         given, gold = "coalesce(key, '\"\"')" if self.missing == "zero" and function in OF_TEXTS else "key", "gold"
         if function in OF_NUMBERS:
             given, gold = "value::varchar", '"gold value"::varchar'

@@ -28,7 +28,7 @@ class ClassMeasures(AggregateTables):
     def _classed(self, function: str) -> FigureTables:
         over, under = CLASSED[function]
         average = str(self.figure.named.get("average", "macro"))
-        pairs = self._pairs()
+        pairs = self.pairs()
         used = "gold is not null" if self.missing == "zero" else '"has value"'
         said = self.parts.add(
             "rows",

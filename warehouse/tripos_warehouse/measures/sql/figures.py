@@ -9,9 +9,10 @@ again, since it has no derivative, the whole is (`bootstrap`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from tripos_compiler.language.figures import ScoredValues, scored_by, scored_values_of
+from tripos_compiler.language.figures import ScoredStep, ScoredValues, scored_by, scored_values_of
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Missing, Plan, named
 from tripos_warehouse.measures.sql.aggregates import LeafSql
 from tripos_warehouse.measures.sql.bootstrap import EACH_DRAW, bounded, collected_draws, draws_of
@@ -48,6 +49,21 @@ def _corrected_sql_of(plan: Plan, measure: Measure) -> str:
     writer = _FigureWriter(plan, scored_values_of(plan), Parts())
     cuts = (Cut(measure.by, labels=each) for each in LABELS)
     return corrected_sql(writer.parts, *(writer.node(measure.figure, cut, measure.missing) for cut in cuts))
+
+
+def pairs_sql(plan: Plan, figure: Aggregate, scored: Sequence[ScoredStep]) -> str:
+    """Return the SQL of the pairs that an aggregate of two columns is taken of, `n` for each model, `gold` and what was
+    said for it, which is `key`, as texts and as numbers; `items` are those of a model that have this `gold`."""
+    parts = Parts()
+    pairs = LeafSql(plan, parts, figure, tuple(scored), Cut(), "skip").pairs()
+    return f"""{parts.text}
+select model, gold, key, value, "gold value", count(*) as n, any_value(items) as items
+from {pairs} left join (
+  select model, gold, count(distinct item_id) as items from {pairs} where gold is not null group by all
+) using (model, gold)
+group by model, gold, key, value, "gold value"
+order by all
+"""
 
 
 def graders_of(measure: Measure, by_people: bool = False) -> Graders:

@@ -1,0 +1,222 @@
+"""The tables behind figures: of classes how often each was said for each that is, and of probabilities how often what
+they are of came true."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tripos_compiler.diagnostics import localized
+from tripos_compiler.language.figures import ScoredStep, scored_by, scored_values_of
+from tripos_compiler.plan import Aggregate, Plan
+from tripos_warehouse.formats import TextColumn, grid, wrapped
+from tripos_warehouse.measures import aggregates, pairs_sql
+from tripos_warehouse.query import Connection, run_query
+
+OF_CLASSES = frozenset(("accuracy", "precision", "recall", "f1", "mcc", "cohen_kappa", "quadratic_kappa", "gwet_ac1"))
+OF_CHANCES = frozenset(("brier", "log_loss", "ece"))
+KINDS = ("choice", "bool", "integer", "text")
+MOST_CLASSES = 12
+"""So many classes have a table; of more nobody reads one."""
+BINS = 10
+UNEVEN = 0.001
+"""Below this chance the letters of a key are no even draw."""
+MISSING, ALL = "no value", "all"
+
+
+@dataclass(frozen=True)
+class ConfusionTable:
+    """How often a model said each of `classes`, and last how often it said none, where each is right. `items` are those
+    of which each is right. Without `counts` there are more classes than a table has."""
+
+    measure: str
+    model: str
+    classes: tuple[str, ...]
+    counts: tuple[tuple[int, ...], ...]
+    items: tuple[int, ...]
+
+    @property
+    def uneven(self) -> str | None:
+        """Return a remark where letters are not right about equally often, and None where they are."""
+        even, all_items = sum(self.items) / max(len(self.items), 1), sum(self.items)
+        lettered = len(self.classes) > 1 and all(len(each) == 1 and each.isalpha() for each in self.classes)
+        if not lettered or even < 5:
+            return None
+        from scipy.special import chdtrc
+
+        chance = float(chdtrc(len(self.items) - 1, sum((each - even) ** 2 / even for each in self.items)))
+        if chance >= UNEVEN:
+            return None
+        at = int(np.argmax(self.items))
+        return (
+            f"the key is unbalanced: {self.classes[at]} is right in {self.items[at] / all_items:.0%} of"
+            f" {all_items:,} items, and 1 of {len(self.items)} would be {1 / len(self.items):.0%}"
+        )
+
+
+@dataclass(frozen=True)
+class ReliabilityTable:
+    """For each bin of probabilities that has some: its ends, the number of values, their mean, and the share that came
+    true."""
+
+    measure: str
+    model: str
+    bins: tuple[tuple[float, float, int, float, float], ...]
+
+
+FigureTable = ConfusionTable | ReliabilityTable
+
+
+def figure_tables(connection: Connection, plan: Plan) -> list[FigureTable]:
+    """Return the tables behind the figures of a plan for each model, those of two columns once. Raises `StoreError`."""
+    values = scored_values_of(plan)
+    seen: set[tuple[str | None, tuple[str, ...], bool]] = set()
+    found: list[FigureTable] = []
+    for measure in plan.measures:
+        for figure in aggregates(plan, measure.figure):
+            taken = figure.function in OF_CLASSES | OF_CHANCES and figure.of is None and len(figure.values) == 2
+            key = (figure.scenario, figure.values, figure.function in OF_CHANCES)
+            if not taken or key in seen:
+                continue
+            scored = scored_by(values, figure)
+            if key[2] or all(_kind(each) in KINDS for each in scored):
+                seen.add(key)
+                found += _tables(connection, plan, measure.name, figure, scored)
+    return found
+
+
+def _kind(scored: ScoredStep) -> str:
+    return (scored.type.of if scored.type.kind == "optional" else scored.type).kind
+
+
+def _tables(
+    connection: Connection, plan: Plan, name: str, figure: Aggregate, scored: Sequence[ScoredStep]
+) -> Iterator[FigureTable]:
+    rows = run_query(connection, pairs_sql(plan, figure, scored)).to_pylist()
+    for model in dict.fromkeys(str(row["model"]) for row in rows):
+        own = [row for row in rows if row["model"] == model]
+        if figure.function in OF_CHANCES:
+            yield _reliability(name, model, own)
+        else:
+            yield _confusion(name, model, own, _kind(scored[1]))
+
+
+def _confusion(name: str, model: str, rows: Sequence[dict[str, Any]], kind: str) -> ConfusionTable:
+    true = [row for row in rows if row["gold"] is not None]
+    classes = sorted({_class(row[key], kind) for row in true for key in ("gold", "key") if row[key] is not None})
+    if len(classes) > MOST_CLASSES:
+        return ConfusionTable(name, model, tuple(classes), (), ())
+    counts = np.zeros((len(classes), len(classes) + 1), dtype=np.int64)
+    items = np.zeros(len(classes), dtype=np.int64)
+    for row in true:
+        place = classes.index(_class(row["gold"], kind))
+        said = len(classes) if row["key"] is None else classes.index(_class(row["key"], kind))
+        counts[place, said] += row["n"]
+        items[place] = row["items"]
+    table = tuple(tuple(int(each) for each in line) for line in counts)
+    return ConfusionTable(name, model, tuple(classes), table, tuple(items.tolist()))
+
+
+def _class(key: str, kind: str) -> str:
+    """Return a class as people read it; a column has the JSON of a text, and a number for all else.
+
+    >>> _class('"B"', "choice"), _class("1.0", "bool"), _class("3.0", "integer")
+    ('B', 'true', '3')
+    """
+    value = json.loads(key)
+    if isinstance(value, str):
+        return value
+    return str(bool(value)).lower() if kind == "bool" else f"{value:g}"
+
+
+def _reliability(name: str, model: str, rows: Sequence[dict[str, Any]]) -> ReliabilityTable:
+    from tripos_warehouse.statistics.validity import bin_of
+
+    known = [row for row in rows if row["value"] is not None and row["gold value"] is not None]
+    chances = np.array([row["value"] for row in known], dtype=np.float64)
+    true = np.array([row["gold value"] for row in known], dtype=np.float64)
+    weights = np.array([row["n"] for row in known], dtype=np.float64)
+    places = bin_of(chances, BINS)
+    bins = []
+    for place in np.unique(places):
+        own = places == place
+        total = weights[own].sum()
+        means = (float((each[own] * weights[own]).sum() / total) for each in (chances, true))
+        bins.append((place / BINS, (place + 1) / BINS, int(total), *means))
+    return ReliabilityTable(name, model, tuple(bins))
+
+
+def tables_json(tables: Sequence[FigureTable]) -> dict[str, Any]:
+    """Return the tables as JSON values."""
+    confusion = [
+        {
+            "measure": each.measure,
+            "model": each.model,
+            "classes": list(each.classes),
+            "counts": [list(line) for line in each.counts],
+            "items": list(each.items),
+            "remark": each.uneven,
+        }
+        for each in tables
+        if isinstance(each, ConfusionTable)
+    ]
+    reliability = [
+        {
+            "measure": each.measure,
+            "model": each.model,
+            "bins": [dict(zip(("low", "high", "n", "mean", "share"), one, strict=True)) for one in each.bins],
+        }
+        for each in tables
+        if isinstance(each, ReliabilityTable)
+    ]
+    return {"confusion": confusion, "reliability": reliability}
+
+
+def tables_text(tables: Sequence[FigureTable], width: int) -> str:
+    """Return the tables as text of `width` cells."""
+    blocks = [
+        _confusion_lines(each, width) if isinstance(each, ConfusionTable) else _bin_lines(each, width)
+        for each in tables
+    ]
+    return "\n".join("\n".join(lines) + "\n" for lines in blocks)
+
+
+def _confusion_lines(table: ConfusionTable, width: int) -> list[str]:
+    head = wrapped(
+        localized(f"{table.measure}, {table.model}: what is right (rows), and what was said (columns)"), width
+    )
+    if not table.counts:
+        return [head, localized(f"{len(table.classes):,} classes are too many for a table")]
+    counts = np.array(table.counts)
+    lacking = bool(counts[:, -1].sum())
+    names = [*table.classes, *([localized(MISSING)] if lacking else [])]
+    columns = [TextColumn("", (*table.classes, localized(ALL)))]
+    for place, name in enumerate(names):
+        cells = [*counts[:, place].tolist(), int(counts[:, place].sum())]
+        columns.append(TextColumn(name, tuple(f"{each:,}" for each in cells), right=True))
+    totals = [*counts.sum(axis=1).tolist(), int(counts.sum())]
+    columns.append(TextColumn(localized(ALL), tuple(f"{each:,}" for each in totals), right=True))
+    remark = [wrapped(localized(table.uneven), width)] if table.uneven else []
+    return [head, *grid(columns, width), *remark]
+
+
+def _bin_lines(table: ReliabilityTable, width: int) -> list[str]:
+    head = wrapped(localized(f"{table.measure}, {table.model}: probabilities, and the share that came true"), width)
+    if not table.bins:
+        return [head, localized("nothing has a value")]
+    cells = [(f"{low:g}–{high:g}", f"{n:,}", f"{mean:.3f}", f"{share:.3f}") for low, high, n, mean, share in table.bins]
+    names = ("bin", "n", "mean", "true")
+    return [
+        head,
+        *grid(
+            [
+                TextColumn(localized(name), column, name != "bin")
+                for name, column in zip(names, zip(*cells, strict=True), strict=True)
+            ],
+            width,
+        ),
+    ]
