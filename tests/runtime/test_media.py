@@ -20,7 +20,8 @@ from tripos_runtime.datasets.data_folders import DataFolders, access_of
 from tripos_runtime.datasets.files import medium_of
 from tripos_runtime.models import Message, Model, Request, open_model
 from tripos_runtime.models.base import ModelError
-from tripos_runtime.models.catalog import tokens_of
+from tripos_runtime.models.catalog import audio_extra_usd, price_of, tokens_of
+from tripos_runtime.models.over_http import read_reply
 from tripos_runtime.models.over_litellm.litellm_client import LitellmModel
 
 
@@ -160,11 +161,10 @@ def sent_by_nobody() -> None:
 
 
 def test_tokens_are_those_of_the_published_examples() -> None:
-    """Those of OpenAI's page: 1024 x 1024 in tiles and patches, 2048 x 4096 in tiles, low detail; and Anthropic's."""
+    """Those of OpenAI's page: 1024 x 1024 in tiles and patches, 2048 x 4096 in tiles; Anthropic's, and Google's."""
     picture = Medium("image/png", "", 0, 1024, 1024)
     assert tokens_of("openai/gpt-4o", picture).expected == 765
     assert tokens_of("openai/gpt-4o", Medium("image/png", "", 0, 2048, 4096)).expected == 1105
-    assert tokens_of("openai/gpt-4o", Medium("image/png", "", 0, 4096, 8192, detail="low")).expected == 85
     assert tokens_of("openai/gpt-4.1-mini", picture).expected == -(-1024 * 162 // 100)
     assert round(tokens_of("anthropic/claude-sonnet-4-5", Medium("image/png", "", 0, 1000, 1000)).expected) == 1333
     assert tokens_of("gemini/gemini-2.5-flash", Medium("image/png", "", 0, 960, 540)).expected == 6 * 258
@@ -186,3 +186,18 @@ def test_files_are_read_inside_of_the_benchmark_only(tmp_path: Path) -> None:
             folders.medium(file, "image", name)
     with pytest.raises(UnfitMedium, match="no file"):
         folders.medium(file, "image", "https://example.org/a.png")
+
+
+def test_tokens_of_recordings_are_paid_at_their_own_price() -> None:
+    """A bill of 1,000 tokens, of which 900 are heard: at 2.50 and 32.00 USD a million."""
+    usage = {"prompt_tokens": 1000, "completion_tokens": 0, "prompt_tokens_details": {"audio_tokens": 900}}
+    body = {"model": "m", "choices": [{"message": {"content": "a"}, "finish_reason": "stop"}], "usage": usage}
+    price = price_of("openai", "gpt-audio")
+    assert price is not None
+    reply = read_reply(body, "openai/gpt-audio", price)
+    assert reply.cost_usd == pytest.approx(100 * 2.5e-6 + 900 * 3.2e-5)
+    sound = Medium("audio/wav", "", 0, seconds=90)
+    assert tokens_of("openai/gpt-audio", sound).expected == 900
+    low, expected, high = audio_extra_usd("openai/gpt-audio", price, {sound: 2})
+    assert low == expected < high
+    assert expected == pytest.approx(1800 * (3.2e-5 - 2.5e-6))

@@ -30,7 +30,7 @@ from tripos_runtime.forecast.call_outcomes import Fate, Saying, Where
 from tripos_runtime.forecast.reasons import History, Place, Usage
 from tripos_runtime.forecast.sizes import Size
 from tripos_runtime.models import Price
-from tripos_runtime.models.catalog import tokens_of, uncounted
+from tripos_runtime.models.catalog import audio_extra_usd, tokens_of, uncounted
 
 NARROW, WIDE = 1 / 4, 1 / 1.5
 """Tokens that a character is, of an alphabet and of Chinese, where no kept prompt tells."""
@@ -309,15 +309,15 @@ def guess(schema: Mapping[str, Any]) -> int:
 def _estimate(
     key: Key, load: Load, taking: Mapping[Key, Taking], prices: Mapping[str, Price | None], history: History
 ) -> Estimate:
-    mine = taking[key]
+    mine, price = taking[key], prices.get(key[2])
     span = _sum(share.times(load.calls[fate]) for fate, share in SHARES.items())
-    sent, unbounded = NOTHING, dict.fromkeys(_unbounded(key, taking))
+    sent, extra, unbounded = NOTHING, NOTHING, dict.fromkeys(_unbounded(key, taking))
     for fate, share in SHARES.items():
         for prompts in (load.known.get(fate), load.waiting.get(fate)):
             if prompts is not None:
                 sent = sent.plus(_prompt_tokens(key, prompts, mine, taking, history).times(share))
-                unbounded |= dict.fromkeys(prompts.unknown)
-                unbounded |= dict.fromkeys(uncounted(key[2], prompts.media))
+                extra = extra.plus(EstimateSpan(*audio_extra_usd(key[2], price, prompts.media)).times(share))
+                unbounded |= dict.fromkeys((*prompts.unknown, *uncounted(key[2], prompts.media)))
                 unbounded |= dict.fromkeys(
                     why for said in (*prompts.pending, *prompts.beyond) for why in _unbounded(said, taking)
                 )
@@ -326,7 +326,9 @@ def _estimate(
         sent = sent._replace(high=2 * sent.high + got.high + REPAIR * span.high)
         got = got._replace(high=2 * got.high)
         span = span._replace(high=2 * span.high)
-    cost = _cost(prices.get(key[2]), span, sent, got)
+        extra = extra._replace(high=2 * extra.high)
+    cost = _cost(price, span, sent, got)
+    cost = None if cost is None else cost.plus(extra)
     return Estimate(span, sent, got, cost, cost or NOTHING, (mine.basis,), tuple(unbounded))
 
 

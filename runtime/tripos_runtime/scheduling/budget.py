@@ -13,7 +13,7 @@ from typing import Any
 from tripos_compiler.diagnostics import usd
 from tripos_compiler.language.library import Medium, media_in
 from tripos_runtime.models import CodedError, Model, Price, Reply, Request
-from tripos_runtime.models.catalog import tokens_of
+from tripos_runtime.models.catalog import audio_factor, tokens_of
 from tripos_runtime.scheduling.costs import PICO, Amounts, Cost, Debit, LearntCosts, dearest_usd, used_by
 from tripos_runtime.scheduling.errors import Stopped
 
@@ -330,11 +330,12 @@ def _unpriced(names: Sequence[str]) -> BudgetError:
 
 
 def _most_of(medium: Medium, model: str) -> int:
-    """Return the most tokens of an image or another file; where none is published, more than any is known to take."""
+    """Return the most tokens of text that an image or another file costs as much as; where none is published, more than
+    any is known to take."""
     most = tokens_of(model, medium).high
-    if math.isfinite(most):
-        return math.ceil(most)
-    return LEAST_MEDIUM + medium.size + (medium.width or 0) * (medium.height or 0) // PIXELS
+    if not math.isfinite(most):
+        most = LEAST_MEDIUM + medium.size + (medium.width or 0) * (medium.height or 0) // PIXELS
+    return math.ceil(most * (audio_factor(model) if medium.kind == "audio" else 1))
 
 
 def _bytes(text: str) -> int:

@@ -16,7 +16,7 @@ MediumKind = Literal["image", "audio", "file"]
 OPEN, CLOSE = "⟦", "⟧"
 MARK = re.compile(
     OPEN + r"(?P<mime>[a-z]+/[a-z0-9.+-]+)(?: (?P<width>\d+)x(?P<height>\d+))?(?: (?P<seconds>\d+(?:\.\d+)?) s)?"
-    r" (?P<size>\d+) bytes sha256:(?P<sha256>[0-9a-f]{64})(?: detail:(?P<detail>low|high|auto))?" + CLOSE
+    r" (?P<size>\d+) bytes sha256:(?P<sha256>[0-9a-f]{64})" + CLOSE
 )
 FindMedium = Callable[[MediumKind, Any], str]
 """Gives the mark of what a cell of a data file names or holds. Raises `UnfitMedium`."""
@@ -34,10 +34,10 @@ class UnfitMedium(Exception):
 @dataclass(frozen=True)
 class Medium:
     """An image, a recording or a file: its type, the SHA-256 of its content and its size; of an image its width and
-    height in pixels and, in a prompt, how closely it is to be looked at; of a recording its length in seconds.
+    height in pixels, of a recording its length in seconds.
 
     >>> picture = Medium("image/png", "ab" * 32, 68, width=1, height=2)
-    >>> str(picture)[:40], picture.kind, Medium.read(str(picture)) == picture
+    >>> str(picture)[:39], picture.kind, Medium.read(str(picture)) == picture
     ('⟦image/png 1x2 68 bytes sha256:abababab', 'image', True)
     """
 
@@ -47,13 +47,11 @@ class Medium:
     width: int | None = None
     height: int | None = None
     seconds: float | None = None
-    detail: str | None = None
 
     def __str__(self) -> str:
         shape = f" {self.width}x{self.height}" if self.width is not None else ""
         length = f" {self.seconds:.3f}".rstrip("0").rstrip(".") + " s" if self.seconds is not None else ""
-        detail = f" detail:{self.detail}" if self.detail is not None else ""
-        return f"{OPEN}{self.mime}{shape}{length} {self.size} bytes sha256:{self.sha256}{detail}{CLOSE}"
+        return f"{OPEN}{self.mime}{shape}{length} {self.size} bytes sha256:{self.sha256}{CLOSE}"
 
     @property
     def kind(self) -> MediumKind:
@@ -76,7 +74,6 @@ class Medium:
             None if width is None else int(width),
             None if height is None else int(height),
             None if seconds is None else float(seconds),
-            found["detail"],
         )
 
 

@@ -9,6 +9,8 @@ from .errors import (
     model_error as model_error,
 )
 from .media_tokens import (
+    audio_extra_usd as audio_extra_usd,
+    audio_factor as audio_factor,
     tokens_of as tokens_of,
     uncounted as uncounted,
 )

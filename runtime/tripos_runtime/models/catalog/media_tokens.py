@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from tripos_compiler.language.library import Medium
+from tripos_runtime.models.base import Price
+from tripos_runtime.models.catalog.catalog import entry_of
 
 PATCHES = (
     (re.compile(r"gpt-(4\.1|5)-mini"), 1.62),
@@ -58,7 +60,7 @@ def tokens_of(model: str, medium: Medium) -> MediaTokens:
     >>> tokens_of("openai/gpt-4o", picture), tokens_of("openai/gpt-5-mini", picture).expected
     (MediaTokens(expected=765, high=765), 1659)
     >>> round(tokens_of("anthropic/claude-sonnet-4-5", picture).expected), tokens_of("hosted_vllm/own", picture).high
-    (1399, inf)
+    (1398, inf)
     """
     provider, _, name = model.rpartition("/")
     if medium.kind == "file":
@@ -75,8 +77,8 @@ def tokens_of(model: str, medium: Medium) -> MediaTokens:
             return MediaTokens(*(math.ceil(factor * _patches(width, height)),) * 2)
     for pattern, base, tile in TILES:
         if pattern.match(name):
-            return _tiled(width, height, base, tile, medium.detail)
-    guess = _tiled(width, height, *USUAL, medium.detail)
+            return _tiled(width, height, base, tile)
+    guess = _tiled(width, height, *USUAL)
     return guess if provider == "mock" else MediaTokens(guess.expected, math.inf)
 
 
@@ -90,6 +92,28 @@ def uncounted(model: str, media: Iterable[Medium]) -> list[str]:
     return [f"the tokens that `{model}` takes for {NOUNS[kind]}" for kind in kinds]
 
 
+def audio_factor(model: str) -> float:
+    """Return how many times as dear a token of a recording is as one of a text; 1 where nothing else is known.
+
+    >>> audio_factor("openai/gpt-audio"), audio_factor("openai/gpt-4o")
+    (12.8, 1.0)
+    """
+    provider, _, name = model.partition("/")
+    entry = entry_of(provider, name) or {}
+    dear, usual = entry.get("input_cost_per_audio_token"), entry.get("input_cost_per_token")
+    return round(dear / usual, 6) if dear and usual else 1.0
+
+
+def audio_extra_usd(model: str, price: Price | None, media: Mapping[Medium, int]) -> tuple[float, float, float]:
+    """Return what the recordings among media, each shown so many times, cost beyond as many tokens of text: low,
+    expected and high."""
+    sounds = {medium: times for medium, times in media.items() if medium.kind == "audio"}
+    extra = 0.0 if price is None or not sounds else price.input_usd * (audio_factor(model) - 1)
+    taken = [(tokens_of(model, medium), times) for medium, times in sounds.items()] if extra else []
+    expected = sum(each.expected * times for each, times in taken) * extra
+    return expected, expected, sum(each.high * times for each, times in taken) * extra
+
+
 def _audio(provider: str, name: str, medium: Medium) -> MediaTokens:
     rate = GEMINI_SECOND if "gemini" in name else SECOND
     tokens = math.ceil((medium.seconds or 0.0) * rate)
@@ -97,10 +121,8 @@ def _audio(provider: str, name: str, medium: Medium) -> MediaTokens:
     return MediaTokens(tokens, tokens + rate if known else math.inf)
 
 
-def _tiled(width: int, height: int, base: int, tile: int, detail: str | None) -> MediaTokens:
+def _tiled(width: int, height: int, base: int, tile: int) -> MediaTokens:
     """Return what tiles take. The most is that of a model which makes a small image larger, to 768 pixels."""
-    if detail == "low":
-        return MediaTokens(base, base)
     scale = min(1.0, LONGEST / max(width, height))
     shrunk = scale * min(1.0, SHORTEST / (min(width, height) * scale))
     grown = min(SHORTEST / min(width, height), LONGEST / max(width, height))

@@ -15,9 +15,9 @@ def content_of(text: str, contents: Callable[[Medium], bytes]) -> str | list[dic
     """Return the content of a message: the text where it has no mark, or else a part for every piece, in order. Raises
     `OSError` where a content is not to be had.
 
-    >>> picture = Medium("image/png", "ab" * 32, 3, detail="low")
+    >>> picture = Medium("image/png", "ab" * 32, 3)
     >>> content_of(f"Which?{picture}", lambda medium: b"abc")[1]
-    {'type': 'image_url', 'image_url': {'url': 'data:image/png;base64,YWJj', 'detail': 'low'}}
+    {'type': 'image_url', 'image_url': {'url': 'data:image/png;base64,YWJj'}}
     """
     pieces = split_media(text)
     if len(pieces) == 1 and isinstance(pieces[0], str):
@@ -37,5 +37,4 @@ def part_of(medium: Medium, content: bytes) -> dict[str, Any]:
     url = f"data:{medium.mime};base64,{told}"
     if medium.kind == "file":
         return {"type": "file", "file": {"filename": f"{medium.sha256[:12]}.pdf", "file_data": url}}
-    detail = {} if medium.detail is None else {"detail": medium.detail}
-    return {"type": "image_url", "image_url": {"url": url} | detail}
+    return {"type": "image_url", "image_url": {"url": url}}

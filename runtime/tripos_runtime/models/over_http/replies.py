@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from tripos_runtime.models.base import ModelError, Price, Reply
+from tripos_runtime.models.catalog import audio_factor
 from tripos_runtime.models.over_http.called import said_with_calls
 
 ENDED = {"eos": "stop", "eos_token": "stop", "end_turn": "stop", "max_tokens": "length", "model_length": "length"}
@@ -85,6 +86,9 @@ def read_reply(
             cost = price.cost_usd(
                 tokens_in, tokens_out, min(_cached(usage), tokens_in), min(reasoning or 0, tokens_out)
             )
+            sounds = _count(_part(usage, "prompt_tokens_details"), "audio_tokens")
+            if sounds and not own_price:
+                cost += min(sounds, tokens_in) * price.input_usd * (audio_factor(name) - 1)
     texts = [_text(choice) for choice in choices]
     if not any(texts) and all(choice.get("finish_reason") == "content_filter" for choice in choices):
         hint = "the sample is kept as refused"

@@ -60,11 +60,21 @@ def from_gemini(found: Any) -> dict[str, Any] | None:
             counts = {
                 "prompt_tokens": tokens_in,
                 "completion_tokens": tokens_out,
-                "prompt_tokens_details": {"cached_tokens": usage.get("cachedContentTokenCount")},
+                "prompt_tokens_details": {
+                    "cached_tokens": usage.get("cachedContentTokenCount"),
+                    "audio_tokens": _heard(usage.get("promptTokensDetails")),
+                },
                 "completion_tokens_details": {"reasoning_tokens": thoughts},
             }
             return _completion(found, "modelVersion", text, ending, counts)
     return None
+
+
+def _heard(details: Any) -> int | None:
+    """Return how many tokens of a prompt are of recordings."""
+    told = details if isinstance(details, list) else []
+    counts = [each.get("tokenCount") for each in told if isinstance(each, Mapping) and each.get("modality") == "AUDIO"]
+    return sum(each for each in counts if isinstance(each, int)) or None
 
 
 def _completion(

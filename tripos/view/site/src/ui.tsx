@@ -69,7 +69,7 @@ export function Text({ value, long = LONGEST }: { value: string | null | undefin
   );
 }
 
-const MARK = /(⟦[a-z]+\/[a-z0-9.+-]+(?: \d+x\d+)?(?: [\d.]+ s)? \d+ bytes sha256:[0-9a-f]{64}(?: detail:\w+)?⟧)/;
+const MARK = /(⟦[a-z]+\/[a-z0-9.+-]+(?: \d+x\d+)?(?: [\d.]+ s)? \d+ bytes sha256:[0-9a-f]{64}⟧)/;
 
 /** A text with the images that its marks name, each where it stands; of recordings and files the mark. */
 function pieces(text: string): ComponentChildren {
