@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tripos_compiler.constructs import SETTINGS, Setting, Statement
-from tripos_compiler.language.library import holds_media
+from tripos_compiler.language.library import holds_media, nfkc
 from tripos_compiler.plan import RESERVED, Extra, RecordType, Settings, Type
 from tripos_compiler.resolve import Program, Scope, forget_diagnostics, has_lost_part
 from tripos_compiler.source import Name, Number, Text
@@ -152,10 +153,26 @@ def lower_returns(program: Program, statement: Statement) -> Type | bool | None:
             message, help_ = "a reply is read as a type of its own, and not as any JSON", "say which values it has"
             program.diagnostics.error("E0302", message, returns.head, help=help_)
             return False
+        alike = next((pair for part in type_parts(read) for pair in _read_alike(part)), None) if read else None
+        if alike is not None:
+            message = f"`{alike[0]}` and `{alike[1]}` are one field to whoever reads a reply"
+            help_ = "rename one: case, spaces and punctuation tell no fields apart"
+            program.diagnostics.error("E0202", message, returns.head, help=help_)
+            return False
         return read or False
     help_ = "write `returns TYPE` or `returns { field type }`"
     program.diagnostics.error("E0106", "`returns` takes a type or a block", returns.head, help=help_)
     return False
+
+
+def _read_alike(type_: Type) -> Iterator[tuple[str, str]]:
+    """Yield the fields of a record that a reply, in which names are written in many ways, does not tell apart."""
+    seen: dict[str, str] = {}
+    for name in type_.fields if type_.kind == "record" else ():
+        folded = re.sub(r"[\W_]+", "", nfkc(name).casefold())
+        first = seen.setdefault(folded, name)
+        if first != name:
+            yield first, name
 
 
 def returned_record(program: Program, statement: Statement, returns: Type | None) -> RecordType | None:
