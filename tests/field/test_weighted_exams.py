@@ -154,6 +154,44 @@ def test_the_interval_has_the_degrees_of_freedom_that_the_weights_leave(tmp_path
     assert below.value is None and below.reason == "a weight is below 0"
 
 
+BANDED = """
+benchmark exam "1.0.0" { languages en }
+role candidate compared
+
+dataset question from "questions.jsonl" { stem text, key choice(A, B, C, D) secret, points number? }
+dataset banded from question {
+  let worth = choose(default(question.points, 0) > 4, "much", "little")
+}
+
+scenario exam {
+  over banded as q
+  ask reply by candidate { prompt "{{ q.stem }}", returns choice(A, B, C, D) }
+  score right = reply == q.key
+  measure by_worth = mean(right) by q.worth
+  measure rate     = weighted_mean(right, q.points) by q.worth
+  measure valued   = share(reply == q.key, where: default(q.points, 0) > 4)
+}
+"""
+
+
+def test_figures_go_by_a_value_that_is_computed_of_the_row(tmp_path: Path) -> None:
+    found = figures_of(tmp_path, BANDED, {"questions.jsonl": lines(questions())}, answer)
+    for worth, much in (("much", True), ("little", False)):
+        own = [row for row in questions() if (float(str(row["points"] or 0)) > 4) is much]
+        names = {str(row["stem"]) for row in own}
+        rows = [each for each in told(None)[::2] if each[0] in names]
+        assert found.by("exam.rate")[worth] == pytest.approx(rate(rows))
+        said = [
+            float(letters[0] == row["key"])
+            for row in own
+            if (letters := re.findall(r'"value": "([A-D])"', answer(str(row["stem"])) or ""))
+        ]
+        assert found.by("exam.by_worth")[worth] == pytest.approx(sum(said) / len(said))
+        if much:
+            share = found["exam.valued"]
+            assert (share.value, share.n, share.method) == (pytest.approx(sum(said) / len(said)), len(said), "exact")
+
+
 def test_two_models_are_compared_in_points(tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "spec.tripos").write_text(SPEC, "utf-8")
