@@ -152,6 +152,7 @@ OTHER: dict[str, Sequence[Any]] = {
     "value": [ITEM],
     "truth": [True],
     "type": [BoolType()],
+    "element": [BoolType()],
     "loops": [(Loop(alias="element", of=ITEM),)],
     "when": [Literal_(value=True)],
 }
