@@ -350,4 +350,10 @@ def test_a_game_ends_with_the_word_of_its_row_and_is_counted_as_played_apart(tmp
     assert figures["guess.silent"].value == pytest.approx(mean([not reply for reply in every]))
     (count,) = [each for each in figures.plan.calls if each.role == "candidate" and each.step == "game(1)"]
     assert (count.least, count.most) == (100, 100)
+    connection, _ = connect_run(Store.open(tmp_path / "results", create=False))
+    with connection:  # a score is kept with the last reply of its game
+        rows = connection.execute(
+            "select step, value from scores join samples using (sample_id) where metric = 'hints' and value is not null"
+        ).fetchall()
+    assert len(rows) == len(played) and all(step == f"game({value:.0f})" for step, value in rows)
     assert len(asked) == len({tuple(said) for said in asked}) < sum(len(row["hints"]) for row in riddles())  # type: ignore[arg-type]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Container, Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -66,6 +66,13 @@ def _places(loops: Sequence[Loop], names: Mapping[str, Any], yielded: AbstractSe
             yield from ((place, *inner) for inner in _places(rest, inside, yielded))
     except Unavailable:
         return
+
+
+def last_asked(name: str, asks: Mapping[str, Ask], unasked: Container[str]) -> str:
+    """Return a step, or where it was not asked the last one before it of the chat that it continues."""
+    while name in unasked and (earlier := asks[name].continues) in asks:
+        name = str(earlier)
+    return name
 
 
 SAID, LIMIT = "said", "limit"

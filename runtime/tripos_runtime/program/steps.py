@@ -72,6 +72,7 @@ class UnitProgram:
 
     def go(self, steps: Sequence[Step] | None = None) -> Program:
         """Return the program of the unit's steps, or of some of them."""
+        self.unit.unasked = ()
         for step in self.unit.bound.treatment.steps if steps is None else steps:
             match step:
                 case Ask():
@@ -104,6 +105,7 @@ class UnitProgram:
             against = got
         if not is_pending(against):
             self.out.append(Unasked(call, against))
+            unit.unasked = (*unit.unasked, step.name)
         names.skipped(step, against.status, against.reason)
 
     def _list_samples(self, step: SampleList) -> Program:

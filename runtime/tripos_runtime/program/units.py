@@ -26,7 +26,7 @@ from tripos_compiler.plan import (
 from tripos_runtime.asking import conversation_id, judgement_id, sample_id, score_id
 from tripos_runtime.datasets import Case
 from tripos_runtime.models import encoder_id
-from tripos_runtime.program.calls import Conversation, StepCall, element_name, places_of
+from tripos_runtime.program.calls import Conversation, StepCall, element_name, last_asked, places_of
 from tripos_runtime.roles import RoleBinding, made_by
 
 AND, THEN = " + ", " then "
@@ -175,7 +175,9 @@ class BoundTreatment:
 class Unit:
     """`model` fills the compared role; `number` counts the samples from 0. Names are made once, when it is."""
 
-    __slots__ = ("bound", "calls", "case", "listed", "model", "number", "samples", "scores", "talks", "verdicts")
+    __slots__ = (
+        *("bound", "calls", "case", "listed", "model", "number", "samples", "scores", "talks", "unasked", "verdicts"),
+    )
 
     def __init__(self, case: Case, bound: BoundTreatment, model: str, number: int) -> None:
         self.case = case
@@ -187,6 +189,8 @@ class Unit:
         self.listed: dict[str, list[str]] = {}
         """The names of the replies in every list of samples."""
         self.talks: dict[str, Conversation] = {}
+        self.unasked: tuple[str, ...] = ()
+        """The asks that were gone through without a call."""
         self.verdicts: dict[str, list[str]] = {}
         """The names of the judgements that every verdict is taken from."""
         self.calls: list[StepCall] = []
@@ -312,14 +316,15 @@ class Unit:
 
     def last_reply(self, needs: Sequence[str]) -> str | None:
         """Return the name of the last reply among what these steps yield; None where there is none."""
-        asks = [name for name in self.samples if name in needs]
+        asks = [last_asked(name, self.bound.asks, self.unasked) for name in self.samples if name in needs]
         listed = [names[0] for name, names in self.listed.items() if name in needs]
         return self.samples[asks[-1]] if asks else listed[-1] if listed else None
 
     def about(self, step: Score | Column | Grade | Compare) -> str:
-        """Return the name of the reply that a score is about; of all samples of an ask the first one."""
-        listed = self.listed.get(f"{step.of}.samples")
-        return self.samples[step.of] if listed is None or step.of in step.needs else listed[0]
+        """Return the name of the reply that a score is about: of all samples of an ask the first one, of a chat the
+        last."""
+        listed, name = self.listed.get(f"{step.of}.samples"), last_asked(step.of, self.bound.asks, self.unasked)
+        return self.samples[name] if listed is None or step.of in step.needs else listed[0]
 
     @property
     def results(self) -> Iterator[tuple[str, str]]:
