@@ -7,7 +7,8 @@ from typing import Literal
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label, nearest
-from tripos_compiler.plan import Ask, ChoiceType, Export, Expr, Pairing
+from tripos_compiler.language import media_printed
+from tripos_compiler.plan import Ask, ChoiceType, Export, Expr, Pairing, Scenario
 from tripos_compiler.resolve import Binding, Program
 from tripos_compiler.source import Name, Number, Syntax
 from tripos_compiler.statements.exports.pairings import lower_pairing, misplaced
@@ -148,11 +149,28 @@ def _step(program: Program, step: Name, role: Name | None) -> bool:
         for inner in statement.of("ask"):
             if inner.name().text == step.text:
                 program.index.use(step.span, inner.name().span)
+    if any(_shows_media(ask, scenario) for scenario in program.scenarios.values() for ask in same):
+        message = f"`{step.text}` is asked with images or files, and training data are texts"
+        help_ = "export a step whose prompt is text"
+        program.diagnostics.error("E0301", message, step.span, help=help_)
+        return False
     if role is None or any(ask.role == role.text for ask in same):
         return role is not None
     message = f"`{step.text}` is asked of `{same[0].role}`, not of `{role.text}`"
     program.diagnostics.error("E0208", message, step.span, help=f"name an ask of `{role.text}`")
     return False
+
+
+def _shows_media(ask: Ask, scenario: Scenario) -> bool:
+    """Return true if what is sent for a step of a scenario has an image or a file in it: in its own texts, or in those
+    of the ask that it continues."""
+    if ask not in scenario.steps:
+        return False
+    texts = (ask.system, ask.prompt, *(text for shots in ask.shots for text in (shots.prompt, shots.reply)))
+    if any(media_printed(each) for text in texts if text is not None for each in text.values()):
+        return True
+    before = (each for each in scenario.steps if isinstance(each, Ask) and each.name == ask.continues)
+    return any(_shows_media(each, scenario) for each in before)
 
 
 def _best(reading: FigureContext, statement: Statement) -> tuple[str, tuple[str, ...]] | None:

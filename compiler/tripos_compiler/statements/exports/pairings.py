@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
+from tripos_compiler.language import media_printed
 from tripos_compiler.language.library import fits, type_notation
 from tripos_compiler.plan import (
     AskedAs,
@@ -175,7 +176,14 @@ def _prompt(program: Program, scope: Scope, statement: Statement) -> Template | 
     if not written:
         return None
     texts = lower_texts(program, scope, written, f"the prompt of export `{statement.name().text}`")
-    return False if texts is None else texts.texts[program.languages[0]]
+    if texts is None:
+        return False
+    template = texts.texts[program.languages[0]]
+    if media_printed(template):
+        message = f"the prompt of export `{statement.name().text}` shows images or files, and training data are texts"
+        program.diagnostics.error("E0301", message, written[0].head, help="print texts alone")
+        return False
+    return template
 
 
 class _Lowering:
