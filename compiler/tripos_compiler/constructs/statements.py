@@ -90,7 +90,7 @@ def _joined_names(syntax: Syntax) -> list[str]:
             return []
 
 
-TYPES = frozenset({"text", "integer", "number", "bool", "dialogue", "path", "choice", *MEDIA})
+TYPES = frozenset({"text", "integer", "number", "bool", "dialogue", "path", "json", "choice", *MEDIA})
 PLACES = {
     "file": "at the top of a file",
     "axis group": "in a `group` of an axis",

@@ -147,7 +147,9 @@ LABELLED = frozenset({"arm", "axis", "group"})
 """The blocks that hold names, each with its labels."""
 TYPED = frozenset({"dataset", "returns", "{"})
 """The blocks that hold names, each with its type; `{` is one that stands where a type does."""
-TYPES = frozenset({"audio", "bool", "dialogue", "file", "image", "integer", "number", "path", "text"})
+TYPES = frozenset(
+    {"audio", "bool", "calls", "dialogue", "file", "image", "integer", "json", "number", "path", "text", "tools"}
+)
 """The names of types. What is called otherwise is taken for a setting of the data set, as in `key id`."""
 WIDE_TYPE = 24
 """A type wider than this, as a long `choice(…)` is, does not push those of its neighbours."""

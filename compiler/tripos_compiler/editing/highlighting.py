@@ -30,7 +30,10 @@ from tripos_compiler.constructs import (
 NAME = r"[^\W\d]\w*"
 NUMBER = r"(?<![\w)\]])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|(?<=\.\.)-?\d+(?:\.\d+)?"
 OPERATOR = r"==|!=|<=|>=|->|\.\.|[<>=+\-*/?]"
-TYPES = ("audio", "bool", "choice", "dialogue", "file", "image", "integer", "list", "number", "path", "set", "text")
+TYPES = (
+    *("audio", "bool", "calls", "choice", "dialogue", "file", "image", "integer", "json", "list", "number", "path"),
+    *("set", "text", "tools"),
+)
 """The names of types. Spelt out, since the module of the types is slow to import; a test compares the two."""
 CONSTANTS = ("false", "true")
 WORD_OPERATORS = ("and", "in", "not", "or")
