@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 import scipy.stats
 from hypothesis import given, strategies as st
@@ -88,3 +89,13 @@ def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
         assert found.low is not None and found.high is not None
         held += found.low < 0.5 < found.high
     assert 0.92 * 400 <= held <= 0.98 * 400
+
+
+def test_items_and_cells_may_be_numbers() -> None:
+    """A leaderboard over many items has them as numbers, in any order: no digit of a figure is another."""
+    chance = np.random.default_rng(3)
+    values, weights = chance.normal(size=200), chance.uniform(1, 2, size=200)
+    items, cells = chance.integers(0, 40, size=200), chance.integers(0, 4, size=200)
+    named = mean_of_cells(values, [f"i{each}" for each in items], [f"c{each}" for each in cells], weights)
+    assert mean_of_cells(values, items, cells, weights) == named
+    assert mean_of_cells(values, items.astype(np.uint64), cells, weights) == named

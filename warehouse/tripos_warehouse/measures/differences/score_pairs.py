@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from tripos_compiler.plan import Aggregate, Measure, Plan
 from tripos_warehouse import sql
@@ -62,13 +65,15 @@ def paired_means(
         return None
     scores = half.connection.sql(_query(half, plan, mean, [*OF_SCORE, *arms], cells)).to_arrow_table()
     columns = {name: scores.column(name).to_numpy() for name in ("key", "item", "cell", "value", "sample")}
-    models = np.asarray(scores.column("model").to_pylist(), dtype=object)
-    told = list(zip(scores.column("scenario").to_pylist(), scores.column("metric").to_pylist(), strict=True))
-    weighted = "metric" not in mean.by
-    weight = np.array([weights.get(scenario, {}).get(metric, 1.0) if weighted else 1.0 for scenario, metric in told])
-    known = [spans.get(metric) for metric in {metric for _, metric in told}]
+    model, scenario, metric = (_coded(scores.column(name)) for name in ("model", "scenario", "metric"))
+    weight = np.ones(scores.num_rows)
+    if "metric" not in mean.by:
+        of_kind = [[weights.get(one, {}).get(other, 1.0) for other in metric.names] for one in scenario.names]
+        weight = np.array(of_kind).reshape(len(scenario.names), len(metric.names))[scenario.codes, metric.codes]
+    known = [spans.get(name) for name in metric.names]
     span = max((each for each in known if each is not None), default=None) if None not in known else None
-    places = {model: np.flatnonzero(models == model) for model in half.models}
+    places = {name: np.flatnonzero(model.codes == code) for code, name in enumerate(model.names)}
+    places |= {name: np.array([], int) for name in half.models if name not in places}
     found = {}
     for first, second in combinations(half.models, 2):
         one, two = places[first], places[second]
@@ -85,6 +90,18 @@ def paired_means(
                 ends=None if span is None else (-span, span),
             )
     return found
+
+
+class _Coded(NamedTuple):
+    """A column of few names: a number for each row, and the names by number."""
+
+    codes: NDArray[np.int64]
+    names: list[str]
+
+
+def _coded(column: pa.ChunkedArray[Any]) -> _Coded:
+    one = column.combine_chunks().dictionary_encode("encode")
+    return _Coded(one.indices.to_numpy().astype(np.int64), one.dictionary.to_pylist())
 
 
 def _query(half: Half, plan: Plan, mean: Aggregate, keys: list[str], cells: list[str]) -> str:

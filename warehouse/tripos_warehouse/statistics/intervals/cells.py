@@ -22,8 +22,8 @@ ALIKE = "all are alike: nothing shows the error"
 
 def mean_of_cells(
     values: Floats,
-    items: Sequence[str],
-    cells: Sequence[object] | None = None,
+    items: Sequence[str] | Ints,
+    cells: Sequence[object] | Ints | None = None,
     weights: Floats | None = None,
     *,
     ends: tuple[float, float] | None = None,
@@ -53,7 +53,7 @@ def mean_of_cells(
     d: NDArray[np.float64] = np.asarray(values, dtype=float)
     w = np.ones(len(d)) if weights is None else np.asarray(weights, dtype=float)
     item, number = _numbered(items)
-    cell, parts = _numbered([0] * len(d) if cells is None else cells)
+    cell, parts = _numbered(np.zeros(len(d), np.int64) if cells is None else cells)
     total = np.bincount(cell, w, parts)
     means = np.bincount(cell, w * d, parts) / total
     found = StatisticResult(float(means.mean()), n=len(d), clusters=number)
@@ -77,7 +77,12 @@ def mean_of_cells(
     return with_t(found, error, df)
 
 
-def _numbered(names: Sequence[object]) -> tuple[Ints, int]:
-    """Return numbers from 0 for names, and how many there are."""
+def _numbered(names: Sequence[object] | Ints) -> tuple[Ints, int]:
+    """Return numbers from 0 for names, in the order in which they come first, and how many there are."""
+    if isinstance(names, np.ndarray) and names.dtype.kind in "iu":
+        _, first, places = np.unique(names, return_index=True, return_inverse=True)
+        order = np.empty(len(first), np.int64)
+        order[np.argsort(first)] = np.arange(len(first))
+        return order[places], len(first)
     known: dict[object, int] = {}
     return np.array([known.setdefault(name, len(known)) for name in names], dtype=np.int64), len(known)
