@@ -28,6 +28,11 @@ KNOWN = {
     # The one place that runs functions of a benchmark, from the bytes that were checked.
     ("runtime/tripos_runtime/asking/functions/plugins.py", "exec"),
     ("runtime/tripos_runtime/asking/functions/plugins.py", "compile"),
+    # Code that a model wrote, and its tests, each inside a sandbox of its own.
+    ("runtime/tripos_runtime/asking/functions/code/candidate.py", "exec"),
+    ("runtime/tripos_runtime/asking/functions/code/candidate.py", "compile"),
+    ("runtime/tripos_runtime/asking/functions/code/tester.py", "exec"),
+    ("runtime/tripos_runtime/asking/functions/code/tester.py", "compile"),
     # A file without a name, which nothing but the process that wrote it can open.
     ("runtime/tripos_runtime/datasets/row_store.py", "pickle"),
     # The pipes between a run and the workers that it started itself: nobody else has their ends.

@@ -80,6 +80,8 @@ class RunOptions(CaseOptions, total=False):
     patience_s: float
     allow_programs: Names
     """The programs that scorers may start, as `--allow-program` takes them."""
+    allow_unsandboxed: Names
+    """The programs that may execute what models write without a sandbox."""
     locked: str | Path | None
     """The lock file that the run is held to."""
     workers: int
@@ -349,7 +351,8 @@ def _with_options(config: Config, store: str | Path | None, options: Mapping[str
         table["reuse"] = tuple(paths_of(options["reuse"]))
     if options.get("budget"):
         table["budget"] = _names(options["budget"])
-    return with_programs(config.model_copy(update=table), _names(options.get("allow_programs") or ()))
+    programs = (_names(options.get(name) or ()) for name in ("allow_programs", "allow_unsandboxed"))
+    return with_programs(config.model_copy(update=table), *programs)
 
 
 def _names(given: Names) -> tuple[str, ...]:

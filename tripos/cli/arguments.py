@@ -135,9 +135,11 @@ def add_allow_outside(parser: argparse.ArgumentParser) -> None:
 
 
 def add_programs(parser: argparse.ArgumentParser) -> None:
-    """Add the option of programs that scorers start."""
+    """Add the options of programs that scorers start."""
     help_ = "let scorers start this program, or ask the service NAME at URL; may be repeated"
     parser.add_argument("--allow-program", metavar="NAME[=URL]", action="append", default=[], help=help_)
+    help_ = "let this program execute what models write without a sandbox; may be repeated"
+    parser.add_argument("--allow-unsandboxed", metavar="NAME", action="append", default=[], help=help_)
 
 
 def add_releases(parser: argparse.ArgumentParser) -> None:

@@ -116,7 +116,8 @@ class ClusterConfig(BaseModel):
 
 
 class ProgramConfig(BaseModel):
-    """A program that a run may start, for that it stands here: its limits, and the address of a service."""
+    """A program that a run may start, for that it stands here: its limits, and the address of a service. `unsandboxed`:
+    it may execute what models write without a sandbox."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     timeout_s: float = Field(default=120.0, gt=0, le=86400)
@@ -124,6 +125,7 @@ class ProgramConfig(BaseModel):
     batch: int = Field(default=8, ge=1, le=1024)
     processes: int | None = Field(default=None, ge=1, le=256)
     url: str | None = None
+    unsandboxed: bool = False
 
     @field_validator("url")
     @classmethod

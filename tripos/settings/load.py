@@ -126,12 +126,12 @@ def with_options(config: Config, options: Namespace) -> Config:
     for name in table.keys() - update.keys():
         update[name] = getattr(config, name).model_copy(update=table[name])
     config = config.model_copy(update=update)
-    allowed = getattr(options, "allow_program", ())
-    if not allowed:
+    allowed, unsandboxed = getattr(options, "allow_program", ()), getattr(options, "allow_unsandboxed", ())
+    if not allowed and not unsandboxed:
         return config
     from tripos.settings.programs import with_programs  # few commands start one
 
-    return with_programs(config, allowed)
+    return with_programs(config, allowed, unsandboxed)
 
 
 def load_settings(

@@ -11,8 +11,9 @@ from tripos.ui import Failure
 from tripos_runtime.asking.functions import AllowedPrograms, ProgramLimits
 
 
-def with_programs(config: Config, allowed: Iterable[str]) -> Config:
-    """Return the settings with programs that the user allows, each as `NAME` or `NAME=URL`. Raises `Failure` R0202.
+def with_programs(config: Config, allowed: Iterable[str], unsandboxed: Iterable[str] = ()) -> Config:
+    """Return the settings with programs that the user allows, each as `NAME` or `NAME=URL`, and those that may execute
+    what models write without a sandbox. Raises `Failure` R0202.
 
     >>> found = with_programs(Config(), ["run_tests.py", "unit-tests 1.4=http://127.0.0.1:8000"]).programs
     >>> list(found), found["unit-tests 1.4"].url
@@ -27,6 +28,8 @@ def with_programs(config: Config, allowed: Iterable[str]) -> Config:
         except ValidationError as error:
             message = f"`--allow-program {text}` names no address of a service"
             raise Failure("R0202", message, "write NAME, or NAME=http://127.0.0.1:8000") from error
+    for name in unsandboxed:
+        programs[name] = programs.get(name, ProgramConfig()).model_copy(update={"unsandboxed": True})
     return config.model_copy(update={"programs": programs})
 
 

@@ -147,6 +147,7 @@ CODES: dict[str, str] = {
     "R0306": "program hangs",
     "R0307": "program answers nonsense",
     "R0308": "program has no score",
+    "R0309": "no sandbox",
     "R0401": "not a budget",
     "R0402": "budget spent",
     "R0403": "reply without a bound",

@@ -4,6 +4,8 @@ from .loading import (
     read_python as read_python,
 )
 from .programs import (
+    SHIPPED as SHIPPED,
+    ShippedProgram as ShippedProgram,
     read_program as read_program,
 )
 from .signatures import (

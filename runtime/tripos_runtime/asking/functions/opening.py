@@ -12,7 +12,7 @@ from pathlib import Path
 from tripos_compiler.plan import Plugin
 from tripos_runtime.asking.functions.pool import ScorerPool
 from tripos_runtime.asking.functions.process import ScorerProcess
-from tripos_runtime.asking.functions.protocol import NOT_ALLOWED, Broken
+from tripos_runtime.asking.functions.protocol import NO_SANDBOX, NOT_ALLOWED, Broken
 from tripos_runtime.asking.functions.service import ScorerService
 from tripos_runtime.asking.functions.settings import AllowedPrograms, ProgramLimits, program_name
 from tripos_runtime.models import CodedError
@@ -30,8 +30,8 @@ def open_scorers(
     """Return the pools of the scorers that are programs, by name; scorers of one program share one. `folder` and
     `releases` are as for functions.
 
-    Raises `ScorerError`: R0303 for a program that is not allowed, R0304 for one that does not start, and R0302 for a
-    file that changed.
+    Raises `ScorerError`: R0303 for a program that is not allowed, R0304 for one that does not start, R0302 for a file
+    that changed, and R0309 where there is no sandbox.
     """
     together: dict[tuple[str | None, str, str], list[Plugin]] = {}
     for plugin in plugins:
@@ -47,8 +47,11 @@ def open_scorers(
         except Broken as error:
             for each in (pool, *pools.values()):
                 each.close()
-            message = f"the program `{key[1]}` does not start: {error}"
-            raise ScorerError(error.failure.code, message, "mend the program, or its settings") from error
+            message, hint = f"the program `{key[1]}` does not start: {error}", "mend the program, or its settings"
+            if error.failure.code == NO_SANDBOX:
+                name = key[1].partition(" ")[0]
+                hint = f"install bubblewrap, or let code reach all that you reach: --allow-unsandboxed {name}"
+            raise ScorerError(error.failure.code, message, hint) from error
         pools |= {each.name: pool for each in some}
     return pools
 
@@ -61,6 +64,9 @@ def _allowed(plugin: Plugin, allowed: AllowedPrograms) -> ProgramLimits:
         hint = f'--allow-program "{name}=http://127.0.0.1:8000"'
         raise ScorerError(NOT_ALLOWED, message, hint)
     if limits is None:
+        if plugin.external == "shipped":
+            message = f"`{plugin.name}` executes what models write: `{name}`"
+            raise ScorerError(NOT_ALLOWED, message, f"allow it: --allow-program {name.partition(' ')[0]}")
         hint = f"read it, and allow it: --allow-program {shlex.quote(name)}"
         raise ScorerError(NOT_ALLOWED, f"`{plugin.name}` starts a program: `{name}`", hint)
     return limits
@@ -71,6 +77,10 @@ def _opened(plugins: Sequence[Plugin], folder: Path, limits: ProgramLimits) -> S
     processes = limits.processes or min(MOST_PROCESSES, os.cpu_count() or 1)
     if plugin.external == "service":
         return ScorerPool(partial(ScorerService, plugin.version, plugins, limits), processes, limits.batch)
+    if plugin.external == "shipped":
+        from tripos_runtime.asking.functions.code import CodeRunner
+
+        return ScorerPool(partial(CodeRunner, unsandboxed=limits.unsandboxed), processes, 1)
     text = _checked(plugin, folder)
     return ScorerPool(partial(ScorerProcess, program_name(plugin), text, plugins, limits), processes, limits.batch)
 

@@ -18,7 +18,7 @@ PROTOCOL = 1
 LONGEST_LINE = 2**20
 """The most bytes of an answer."""
 LONGEST_REASON = 300
-NOT_ALLOWED, NOT_STARTED, DIED, HANGS, NONSENSE, NO_SCORE = (f"R030{digit}" for digit in range(3, 9))
+NOT_ALLOWED, NOT_STARTED, DIED, HANGS, NONSENSE, NO_SCORE, NO_SANDBOX = (f"R030{digit}" for digit in range(3, 10))
 
 
 @dataclass(frozen=True)

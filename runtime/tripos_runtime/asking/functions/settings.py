@@ -20,6 +20,8 @@ class ProgramLimits:
     batch: int = BATCH
     processes: int | None = None
     url: str | None = None
+    unsandboxed: bool = False
+    """True where code that models write may run without a sandbox."""
 
 
 @dataclass(frozen=True)

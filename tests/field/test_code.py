@@ -1,0 +1,247 @@
+"""Programs by functional tests, as HumanEval and MBPP have them: figures equal to a count apart, whatever code tries."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Command
+from tests.each import each
+from tests.field.running import figures_of, lines
+from tripos_runtime.asking.functions.code import sandbox
+from tripos_runtime.asking.functions.code.runner import CodeRunner
+from tripos_runtime.asking.functions.protocol import Broken, Failed, Outcome, ScorerRequest, Value
+from tripos_runtime.asking.functions.settings import ProgramLimits
+
+HERE = Path(sandbox.__file__).parent
+
+
+def has_sandbox() -> bool:
+    try:
+        sandbox.sandbox_command(unsandboxed=False)
+    except Broken:
+        return False
+    return True
+
+
+needs_sandbox = pytest.mark.skipif(not has_sandbox(), reason="bubblewrap does not work here")
+SPEC = """
+benchmark code "1.0.0" { languages en }
+role candidate compared
+scorer passes(code: text, tests: text, entry: text, seconds: number) -> bool from program "python-tests 1"
+scenario tasks {
+  dataset task from "tasks.jsonl" { prompt text, test text secret, entry_point text }
+  ask reply by candidate { prompt "{{ task.prompt }}", samples 5 }
+  score passed = passes(
+    code: join((task.prompt, reply.text), ""), tests: join((task.prompt, task.test), "\\n"), entry: task.entry_point,
+    seconds: 2)
+}
+measure share  = mean(passed)
+measure pass_1 = pass_at(1, passed)
+measure pass_3 = pass_at(3, passed)
+"""
+TASKS = [
+    {
+        "prompt": "def double(n):\n    '''Twice a number.'''\n",
+        "test": "def check(candidate):\n    assert candidate(2) == 4\n    assert candidate(-3) == -6\n",
+        "entry_point": "double",
+    },
+    {
+        "prompt": "import math\n\ndef area(r: float) -> float:\n    '''The area of a circle.'''\n",
+        "test": "def check(candidate):\n    for r in (0, 1, 2.5):\n        assert abs(candidate(r) - math.pi * r ** 2) < 1e-6\n",
+        "entry_point": "area",
+    },
+    {
+        "prompt": "def flipped(words: list) -> list:\n    '''The words in the other order; the list stays as it is.'''\n",
+        "test": (
+            "def check(candidate):\n    given = ['a', 'b', 'c']\n    assert candidate(given) == ['c', 'b', 'a']\n"
+            "    assert given == ['a', 'b', 'c']\n    assert candidate([]) == []\n"
+        ),
+        "entry_point": "flipped",
+    },
+]
+HONEST = {
+    "double": [
+        "    return 2 * n\n",
+        "    return n + n\n",
+        "    return n ** 2\n",
+        "    return 2\n",
+        "    return n << 1\n",
+    ],
+    "area": [
+        "    return math.pi * r * r\n",
+        "    return 3.14 * r * r\n",
+        "    return math.pi * r\n",
+        "    from math import pi\n    return pi * r ** 2\n",
+        "    retrun 1\n",
+    ],
+    "flipped": [
+        "    return words[::-1]\n",
+        "    return list(reversed(words))\n",
+        "    words.reverse()\n    return words\n",
+        "    return reversed(words)\n",
+        "    return sorted(words)\n",
+    ],
+}
+
+
+def by_the_original(task: dict[str, str], completion: str) -> bool:
+    """Run a completion as HumanEval does: prompt, completion and tests as one program, in a process of its own."""
+    text = f"{task['prompt']}{completion}\n{task['test']}\ncheck({task['entry_point']})\n"
+    return subprocess.run([sys.executable, "-c", text], capture_output=True, timeout=60, check=False).returncode == 0
+
+
+def pass_at(n: int, c: int, k: int) -> float:
+    return 1.0 - math.comb(n - c, k) / math.comb(n, k)
+
+
+@needs_sandbox
+def test_humaneval_gives_the_figures_of_its_own_scorer(tmp_path: Path) -> None:
+    says: dict[str, Iterator[str]] = {each["prompt"]: iter(HONEST[each["entry_point"]]) for each in TASKS}
+    programs = {"python-tests": ProgramLimits(processes=2)}
+    files = {"tasks.jsonl": lines(TASKS)}
+    figures = figures_of(tmp_path, SPEC, files, lambda prompt: next(says[prompt]), programs=programs)
+    passed = [sum(by_the_original(each, text) for text in HONEST[each["entry_point"]]) for each in TASKS]
+    assert passed == [3, 2, 2]
+    assert figures["share"].value == pytest.approx(sum(passed) / 15)
+    assert figures["pass_1"].value == pytest.approx(sum(pass_at(5, c, 1) for c in passed) / 3)
+    assert figures["pass_3"].value == pytest.approx(sum(pass_at(5, c, 3) for c in passed) / 3)
+    assert figures["share"].coverage == 1
+
+
+TESTS = "def check(candidate):\n    assert candidate(2) == 4\n    assert list(map(candidate, [3])) == [6]\n"
+RIGHT = "def f(n): return 2 * n"
+
+
+def outcome(code: str, tests: str = TESTS, entry: str | None = "f", *, unsandboxed: bool = False) -> Outcome:
+    arguments = {"code": code, "tests": tests, "seconds": 1, "memory_mb": 256}
+    runner = CodeRunner(unsandboxed=unsandboxed)
+    (found,) = runner.answer([ScorerRequest("python-tests", arguments | ({} if entry is None else {"entry": entry}))])
+    return found
+
+
+FORGED = '{"passed": true}'
+EQUAL = "class Equal:\n    def __eq__(self, other): return True\n    __hash__ = None\n"
+TRICKS = {
+    "an endless loop": "def f(n):\n    while True: pass",
+    "a syntax error": "def f(n) return 4",
+    "no function": "g = 1",
+    "too much memory": "def f(n):\n    return len(bytearray(2 ** 34)) and 2 * n",
+    "the exit before the tests": "import sys\nsys.exit(0)",
+    "the end before the tests": "import os\nos._exit(0)",
+    "the exit in the tests": "import os\ndef f(n): os._exit(0)",
+    "a printed result": f"print('{FORGED}')\ndef f(n):\n    print('{FORGED}'); return 0",
+    "a result on every pipe": (
+        f"import os\nfor fd in range(3, 20):\n    try: os.write(fd, b'{FORGED}\\n' * 9)\n    except OSError: pass\n"
+        "def f(n): return 0"
+    ),
+    "what equals everything": f"{EQUAL}def f(n): return Equal()",
+    "an int that equals everything": "class I(int):\n    __eq__ = lambda a, b: True\n    __hash__ = None\ndef f(n): return I()",
+    "another assert": "import builtins\nbuiltins.AssertionError = ZeroDivisionError\ndef f(n): return 0",
+    "other names": "import builtins\nlist = map = lambda *a: [6]\nbuiltins.list = list\ndef f(n): return 4",
+    "the tests' source in a frame": (
+        "import sys, gc\ndef f(n):\n    frame = sys._getframe()\n    while frame:\n"
+        "        if 'check' in frame.f_globals: return 2 * n\n        frame = frame.f_back\n    return 0"
+    ),
+    "the tests' source in memory": (
+        "import gc\ndef f(n):\n    seen = [o for o in gc.get_objects() if isinstance(o, dict)]\n"
+        "    found = any('assert candidate(2)' in str(v) for d in seen for v in d.values() if isinstance(v, str))\n"
+        "    return 2 * n if found else 0"
+    ),
+    "the tests' source in a file": (
+        "import glob\ndef f(n):\n    for name in glob.glob('/proc/*/cmdline') + glob.glob('/tmp/*'):\n"
+        "        try: text = open(name, 'rb').read()\n        except OSError: continue\n"
+        "        if b'assert candidate' in text: return 2 * n\n    return 0"
+    ),
+    "the end of iteration": "def f(n):\n    if n == 2: return 4\n    raise StopIteration",
+    "the network": "import socket\nsocket.create_connection(('127.0.0.1', 22), 1)\n" + RIGHT,
+    "another process": "import os\nos.fork()\n" + RIGHT,
+    "another program": "import subprocess\nsubprocess.run(['true'])\n" + RIGHT,
+    "a written file": "open('/tmp/written', 'w').write('x')\n" + RIGHT,
+    "a long answer": "def f(n): return 'x' * 2 ** 25",
+    "a deep answer": "def f(n):\n    a = []\n    for _ in range(10 ** 5): a = [a]\n    return a",
+}
+
+
+@needs_sandbox
+@each("trick", TRICKS)
+def test_code_cannot_say_that_it_passed(trick: str) -> None:
+    assert outcome(TRICKS[trick]) == Value(False)
+
+
+@needs_sandbox
+def test_what_code_may_do_it_can() -> None:
+    assert outcome(RIGHT) == Value(True)
+    assert outcome("import threading\nt = threading.Thread(target=print); t.start(); t.join()\n" + RIGHT) == Value(True)
+    kinds = "def check(candidate):\n    for x in VALUES:\n        assert candidate(x) == x and type(candidate(x)) is type(x)\n"
+    values = (
+        "import collections, decimal, fractions\nVALUES = [None, True, -5, 2**200, 1.5, float('inf'), 3j, 'é\\ud800',"
+    )
+    values += " b'x', bytearray(b'y'), [1, (2, {3: {4}})], frozenset({5}), range(3), collections.deque([6]),"
+    values += " decimal.Decimal('1.10'), fractions.Fraction(1, 3)]\n"
+    assert outcome("def f(x): return x", values + kinds) == Value(True)
+    made = "class Stack:\n    def __init__(self): self.items = []\n    def push(self, x): self.items.append(x); return self"
+    assert outcome(made, "s = Stack()\nassert list(s.push(1).push(2).items) == [1, 2]", None) == Value(True)
+
+
+@needs_sandbox
+def test_mbpp_asserts_see_the_functions_of_the_code_and_none_of_pythons() -> None:
+    asserts = "assert set(near((1, 2), (2, 3))) == {2}\nassert near((1,), (2,)) == ()"
+    right = "def near(a, b): return tuple(set(a) & set(b))"
+    assert outcome(right, asserts, None) == Value(True)
+    assert outcome("def near(a, b): return ()\ndef set(a): return {2}", asserts, None) == Value(False)
+
+
+@needs_sandbox
+def test_tests_that_cannot_be_run_are_no_failure_of_the_code() -> None:
+    for tests in ("def check(candidate:", "x = 1", "check = len"):
+        found = outcome(RIGHT, tests)
+        assert isinstance(found, Failed)
+        assert found.code == "R0308"
+        assert outcome("no Python", tests) == found
+
+
+@needs_sandbox
+def test_what_is_in_the_sandbox_is_read_and_not_written() -> None:
+    words = sandbox.sandbox_command(unsandboxed=False)
+    text = (
+        "import os\n"
+        "for place in ('/', '/tmp', '/dev', '/dev/shm', '/usr', os.path.expanduser('~'), '/proc/1'):\n"
+        "    try: open(place + '/x', 'w'); print('wrote', place)\n"
+        "    except OSError: pass\n"
+        "print(sorted(os.environ), os.path.exists('/etc/passwd'), os.path.exists('/work'))\n"
+    )
+    ended = subprocess.run([*words, *sandbox.python_command(text)], capture_output=True, text=True, check=False)
+    told = {"LC_ALL", "PWD", "PYTHONHASHSEED", "PYTHONIOENCODING"}
+    assert ended.stdout == f"{sorted(told)} False False\n", ended.stderr
+
+
+def test_without_a_sandbox_nothing_runs_unless_the_user_says_so(
+    tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda *_: None)
+    (tmp_path / "tasks.jsonl").write_text(lines(TASKS))
+    (tmp_path / "code.tripos").write_text(SPEC)
+    run = ("run", str(tmp_path / "code.tripos"), "--model", "mock/careful", "--store", str(tmp_path / "results"))
+    assert "R0303" in tripos(*run).err
+    refused = tripos(*run, "--allow-program", "python-tests")
+    assert "R0309" in refused.err
+    assert "--allow-unsandboxed python-tests" in refused.err
+    assert outcome(RIGHT, unsandboxed=True) == Value(True)
+    assert outcome("import os\nos.fork()\n" + RIGHT, unsandboxed=True) == Value(False)
+
+
+def test_what_runs_in_the_sandbox_has_the_version_of_its_text() -> None:
+    """Another text may give other scores: then `python-tests` needs another version in `SHIPPED`, and a new digest."""
+    texts = [(HERE / name).read_bytes() for name in ("confined.py", "candidate.py", "tester.py")]
+    assert hashlib.sha256(b"\0".join(texts)).hexdigest()[:16] == DIGEST
+
+
+DIGEST = "bb6267dfad0fda1b"
