@@ -35,20 +35,17 @@ from tripos_compiler.diagnostics import display_width, localized, percent
 from tripos_compiler.language import select_treatments
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.measures import FigureTable, figure_tables, tables_json, tables_text
 from tripos_warehouse.query import encode_answer
 from tripos_warehouse.report import (
     BestValue,
-    FigureTable,
     Report,
     best_values,
-    figure_tables,
     further_query,
     render_headline,
     render_report,
     report as report_of,
     report_tables,
-    tables_json,
-    tables_text,
 )
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import RunRecord, connect, connect_run, get_selected, list_runs

@@ -1,6 +1,12 @@
 from .common_cells import (
     shared_cells as shared_cells,
 )
+from .confusion import (
+    FigureTable as FigureTable,
+    figure_tables as figure_tables,
+    tables_json as tables_json,
+    tables_text as tables_text,
+)
 from .corrected import (
     find_corrected as find_corrected,
 )

@@ -23,12 +23,6 @@ from .comparison_text import (
     spec_changes as spec_changes,
     verdicts as verdicts,
 )
-from .confusion import (
-    FigureTable as FigureTable,
-    figure_tables as figure_tables,
-    tables_json as tables_json,
-    tables_text as tables_text,
-)
 from .headline_text import (
     render_headline as render_headline,
 )

@@ -14,7 +14,8 @@ from tripos_compiler.diagnostics import localized
 from tripos_compiler.language.figures import ScoredStep, scored_by, scored_values_of
 from tripos_compiler.plan import Aggregate, Plan
 from tripos_warehouse.formats import TextColumn, grid, wrapped
-from tripos_warehouse.measures import aggregates, pairs_sql
+from tripos_warehouse.measures.figure_walk import aggregates
+from tripos_warehouse.measures.sql import pairs_sql
 from tripos_warehouse.query import Connection, run_query
 
 OF_CLASSES = frozenset(("accuracy", "precision", "recall", "f1", "mcc", "cohen_kappa", "quadratic_kappa", "gwet_ac1"))
