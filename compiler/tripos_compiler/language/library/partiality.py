@@ -128,6 +128,10 @@ NOT_ALIKE = Partial(("items", "keys"), "the lists differ in length", "take colum
 NO_BEST = Partial(
     ("items", "values"), "the lists differ in length, or are empty", _OR.format("best_of(…)"), lambda given: False
 )
+NOT_OF_ONE_LENGTH = Partial(
+    ("items", "values"), "the lists differ in length", _OR.format("sorted_by(…)"), lambda given: False
+)
+NO_PAIRS = Partial(("items", "others"), "the lists differ in length", _OR.format("zip(…)"), lambda given: False)
 NO_EXPECTATION = Partial(
     ("values", "probabilities"),
     "the lists differ in length, or all probabilities are 0",

@@ -124,6 +124,8 @@ GROUPS: dict[str, tuple[Function, ...]] = {
         define(options.key_place, partial=partiality.NO_KEY),
         define(options.shuffled_place, partial=partiality.NO_SHUFFLED_PLACE),
         define(lists.in_sequence, "sorted"),
+        define(lists.sorted_by, partial=partiality.NOT_OF_ONE_LENGTH),
+        define(lists.zipped, "zip", rule=lists.zip_type, partial=partiality.NO_PAIRS),
         define(lists.some, "any"),
         define(lists.every, "all"),
     ),

@@ -21,7 +21,7 @@ from tripos_compiler.language.library.types import (
     sorted_items,
     type_notation,
 )
-from tripos_compiler.plan import IntegerType, TextType, Type, digest
+from tripos_compiler.plan import IntegerType, RecordType, TextType, Type, digest
 
 
 def _shared(a: Collection[K], b: Collection[K]) -> int:
@@ -245,6 +245,50 @@ def in_sequence(items: Collection[K]) -> list[K]:
     [1, 2, 3]
     """
     return sorted_items(items)
+
+
+def sorted_by(items: Sequence[T], values: Sequence[float]) -> list[T]:
+    """Return the items of a list from the one with the least to the one with the greatest of other values.
+
+    Items of equal values keep their order. For the greatest first take the negated values: `[-v each v in values]`. The
+    lists are of one length.
+
+    >>> sorted_by(["a", "b", "c"], [0.5, 0.9, 0.1])
+    ['c', 'a', 'b']
+    """
+    if len(items) != len(values):
+        raise Undefined(f"one list has {len(items)} items and the other {len(values)}")
+    return [items[place] for place in sorted(range(len(items)), key=lambda place: values[place])]
+
+
+def zipped(items: Sequence[Any], others: Sequence[Any]) -> Any:
+    """Return the pairs of two lists, place by place: each is a record with the fields `first` and `second`.
+
+    So one condition looks at both: `all(p.first == p.second each p in zip(said, wanted))`. The lists are of one length.
+
+    >>> zipped(["a", "b"], [1, 2])
+    [{'first': 'a', 'second': 1}, {'first': 'b', 'second': 2}]
+    """
+    if len(items) != len(others):
+        raise Undefined(f"one list has {len(items)} items and the other {len(others)}")
+    return [{"first": item, "second": other} for item, other in zip(items, others, strict=True)]
+
+
+def zip_type(types: Mapping[str, Type | Sequence[Type]]) -> Type | str:
+    """Return the type of pairs.
+
+    >>> from tripos_compiler.plan import ListType, TextType
+    >>> sorted(zip_type({"items": ListType(of=TextType()), "others": ListType(of=TextType())}).of.fields)
+    ['first', 'second']
+    """
+    pair: dict[str, Type] = {}
+    for name, parameter in (("first", "items"), ("second", "others")):
+        given = types[parameter]
+        held = None if isinstance(given, Sequence) else element_type(given)
+        if held is None:
+            return "it takes two lists"
+        pair[name] = held
+    return list_of(RecordType(fields=pair))
 
 
 def some(items: Collection[bool]) -> bool:
