@@ -73,6 +73,11 @@ from .gaps import (
     is_called as is_called,
     looked_at as looked_at,
 )
+from .item_remarks import (
+    FEWEST as FEWEST,
+    LEAST_MODELS as LEAST_MODELS,
+    told_of_items as told_of_items,
+)
 from .measure_rows import (
     OF_CORRECTED as OF_CORRECTED,
     MeasureRow as MeasureRow,

@@ -12,10 +12,9 @@ from tripos_compiler.diagnostics import percent
 from tripos_compiler.language import Only, left_out_arm_values, names_in
 from tripos_compiler.plan import Ask, Converse, Grade, Plan, Score
 from tripos_warehouse import sql
-from tripos_warehouse.measures import is_baseline
+from tripos_warehouse.measures import FEWEST, LEAST_MODELS, is_baseline, told_of_items
 from tripos_warehouse.measures.judges import repeated_verdicts
 from tripos_warehouse.query import Connection
-from tripos_warehouse.report.item_remarks import FEWEST, LEAST_MODELS, told_of_items
 from tripos_warehouse.statistics.validity import judge_stability
 from tripos_warehouse.store import HUMAN
 from tripos_warehouse.views import RunRecord, shows_several_times
