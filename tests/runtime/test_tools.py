@@ -13,6 +13,7 @@ from aiohttp import web
 import tripos
 from tests.each import each
 from tests.runtime.contract_server import Sent, Server, completion, serving
+from tripos.api.compilation import find_spec
 from tripos_compiler.plan import (
     BoolType,
     IntegerType,
@@ -216,6 +217,14 @@ def test_tools_are_asked_once_forecast_exactly_kept_and_asked_anew_where_they_ch
     assert changed.plan(models=["mock/careful"], store=store).calls.low == 2  # of the scenario that declares it
     loosened = tripos.compile(weather(tmp_path, SPEC.replace('"forecast" in', '"ping" in')))
     assert loosened.plan(models=["mock/careful"], store=store).calls.high == 0
+
+
+def test_a_row_that_allows_a_call_of_a_tool_that_is_not_there_is_named(tmp_path: Path) -> None:
+    path = weather(tmp_path)
+    wrong = {**ITEMS[1], "answer": [{"weather.then": {"city": [""]}}]}
+    (tmp_path / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in (ITEMS[0], wrong)))
+    found = [(each.code, each.message) for each in find_spec(path).compile().diagnostics]
+    assert found == [("W1002", "no reply gets `right` of row 2 of this scenario")]
 
 
 @each("name", ["local/smollm2-135m", "text-completion-openai/mine", "ollama/llama3"])

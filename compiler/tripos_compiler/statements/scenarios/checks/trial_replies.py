@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from tripos_compiler.language import Fault, Unavailable, evaluate, names_in, paths_in, subexpressions
+from tripos_compiler.language.library import arguments_of
 from tripos_compiler.plan import Ask, Binary, Call, Expr, Scenario, Score, Treatment, Type
 from tripos_compiler.resolve import Program
 from tripos_compiler.source import Span
@@ -50,8 +51,6 @@ def check_replies(
     """Warn of constant replies that win, and of rows that no reply gets right. What several arms score under one name
     is tried together: a reply that is right in one of two arms only does not win."""
     assert cases.kept is not None and cases.alias is not None
-    if len(cases.kept) < FEWEST:
-        return
     named: dict[str, dict[str, _Scored | None]] = {}
     for treatment in scenario.treatments:
         for step in treatment.steps:
@@ -81,6 +80,19 @@ class _Tried:
         trials.sort(key=lambda trial: trial.wins)  # the answers first: of most rows they are right
         every = max(1, len(self.rows) // TRIED)
         sample = self.rows[::every][:TRIED]
+        lost = self._without_tool()
+        if not lost and len(self.rows) >= FEWEST:
+            lost = self._try_all(name, trials, sample, where)
+        if lost:
+            more = f", nor of {len(lost) - 1} more" if len(lost) > 1 else ""
+            message = f"no reply gets `{name}` of row {lost[0]} of this scenario{more}"
+            help_ = "mend the key of the row: its own answer is not counted as right"
+            self.program.diagnostics.warning("W1002", message, where, help=help_)
+
+    def _try_all(
+        self, name: str, trials: Sequence[Trial], sample: Sequence[Mapping[str, Any]], where: Span
+    ) -> list[int]:
+        """Warn of a constant that wins; return the numbers of rows that no reply gets right."""
         # What looks at no row is a rule of form, such as a length, which an empty reply may keep.
         about_row = any(self.scored[0].alias in names_in(each.score.value) for each in self.scored)
         winning = (trial for trial in trials if about_row and trial.wins and self._share(trial, sample) >= WINS)
@@ -90,12 +102,15 @@ class _Tried:
             message = f"{winner.name} to every row gets {share:.2f} on `{name}`"
             help_ = "balance the answers, or tighten the score; compare the models with a baseline"
             self.program.diagnostics.warning("W1001", message, where, help=help_)
-        lost = self._without_answer(trials, sample)
-        if lost:
-            more = f", nor of {len(lost) - 1} more" if len(lost) > 1 else ""
-            message = f"no reply gets `{name}` of row {lost[0]} of this scenario{more}"
-            help_ = "mend the key of the row: its own answer is not counted as right"
-            self.program.diagnostics.warning("W1002", message, where, help=help_)
+        return self._without_answer(trials, sample)
+
+    def _without_tool(self) -> list[int]:
+        """Return the numbers of rows of which a call is right whose tool is not there."""
+        pairs = [pair for each in self.scored for pair in each.allowed_calls()]
+        if not pairs:
+            return []
+        numbered = enumerate(self.rows, 1)
+        return [number for number, names in numbered if any(_lacks_tool(*pair, names) for pair in pairs)]
 
     def _share(self, trial: Trial, rows: Sequence[Mapping[str, Any]]) -> float:
         """For which share of the rows a reply is right; 0 where it cannot win any more, or where the score applies to
@@ -111,7 +126,10 @@ class _Tried:
         return right / (right + wrong) if right + wrong >= FEWEST else 0.0
 
     def _without_answer(self, trials: Sequence[Trial], sample: Sequence[Mapping[str, Any]]) -> list[int]:
-        """Return the numbers of rows that no reply gets right, where nearly all others have one."""
+        """Return the numbers of rows that no reply gets right, where nearly all others have one. Of calls of tools no
+        answer is tried."""
+        if any(each.ask.calls_tools for each in self.scored):
+            return []
         keys = [pair for each in self.scored for pair in each.option_keys()]
         if keys:
             named = enumerate(self.rows, 1)
@@ -168,6 +186,13 @@ class _Scored:
         for said, key in self._compared():
             if isinstance(said, Call) and said.function == "chosen_option":
                 yield said.args[-1], key
+
+    def allowed_calls(self) -> Iterator[tuple[Expr, Expr]]:
+        """Yield the tools of a row and the calls that are right, where the score matches calls with them."""
+        for part in subexpressions(self.score.value):
+            if isinstance(part, Call) and part.function == "calls_match":
+                given = arguments_of(part)
+                yield given["tools"], given["allowed"]
 
     def _compared(self) -> Iterator[tuple[Expr, Expr]]:
         """Yield what the score compares: what is taken of the reply, and what the row wants."""
@@ -227,7 +252,7 @@ class _Scored:
                 value for value, _ in Counter(given).most_common(2) if value not in values and _fits(value, type_)
             ]
         for value in values:
-            yield Trial("an empty reply" if value == "" else f"the reply `{_printed(value)}`", True, value)
+            yield Trial("an empty reply" if value in ("", []) else f"the reply `{_printed(value)}`", True, value)
         for name, each in wanted.items():
             yield Trial(name, False, of=each)
         if plain and shown - {"*"}:
@@ -249,6 +274,12 @@ def _value(expr: Expr, names: Mapping[str, Any]) -> Any:
         return evaluate(expr, names)
     except (Unavailable, Fault, LookupError, AttributeError, TypeError, ValueError):
         return None
+
+
+def _lacks_tool(tools: Expr, allowed: Expr, names: Mapping[str, Any]) -> bool:
+    """Return true if a call is right whose tool is not among those of the row."""
+    there = {each["name"] for each in _value(tools, names) or ()}
+    return any(name not in there for each in _value(allowed, names) or () for name in each)
 
 
 def _field(alias: str, field: str, names: Mapping[str, Any]) -> Any:
