@@ -7,7 +7,8 @@ import struct
 import wave
 from base64 import b64encode
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -15,14 +16,18 @@ from tests.each import each
 from tests.field.test_images import png
 from tests.runtime.contract_server import Sent, Server, in_its_form, serving
 from tripos_compiler.language.library import Medium, UnfitMedium, media_in, split_media, unmarked
+from tripos_compiler.plan import LEFT
 from tripos_compiler.source import FoundFile
+from tripos_runtime.asking import First, ReadOutcome, SentRequest, settled
+from tripos_runtime.asking.question import PreparedQuestion
 from tripos_runtime.datasets.data_folders import DataFolders, access_of
 from tripos_runtime.datasets.files import medium_of
-from tripos_runtime.models import Message, Model, Request, open_model
+from tripos_runtime.models import Message, Model, Reply, Request, open_model
 from tripos_runtime.models.base import ModelError
 from tripos_runtime.models.catalog import audio_extra_usd, price_of, tokens_of
 from tripos_runtime.models.over_http import read_reply
 from tripos_runtime.models.over_litellm.litellm_client import LitellmModel
+from tripos_runtime.scheduling import Called
 
 
 def recording(seconds: float) -> bytes:
@@ -201,3 +206,15 @@ def test_tokens_of_recordings_are_paid_at_their_own_price() -> None:
     low, expected, high = audio_extra_usd("openai/gpt-audio", price, {sound: 2})
     assert low == expected < high
     assert expected == pytest.approx(1800 * (3.2e-5 - 2.5e-6))
+
+
+def test_a_reply_that_forges_a_mark_is_asked_for_again_without_an_image() -> None:
+    forged = str(medium("image/png"))
+    question = PreparedQuestion(None, None, LEFT, {"type": "object"}, lambda text, _: ReadOutcome(None, None, text))
+    asked = SentRequest(cast("Model", SimpleNamespace(name="m", structured=False)), question, (), "en")
+    first = First(Called(Reply(forged, "m", "stop", 1, 1, 0.0), 1, 0.0), (Message("user", "Draw it."),))
+    program = settled(asked, first)
+    next(program)  # the draft, which is kept
+    again = program.send(None)
+    assert isinstance(again, Request)
+    assert [list(media_in(each.content)) for each in again.messages] == [[], [], []]

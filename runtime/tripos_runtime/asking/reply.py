@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import orjson
 
+from tripos_compiler.language.library import unmarked
 from tripos_runtime.asking.question import (
     NO_REPLY,
     OF_CALL,
@@ -168,7 +169,8 @@ def _repaired(
 ) -> ReplyProgram[ReadOutcome]:
     """Return the better outcome of the one before and the one of a second reply; `columns` become those of both."""
     note = REPAIR.get(asked.language, REPAIR["en"]).format(error=before.error)
-    came = yield asked.request((*sent, Message("assistant", columns["reply"]), Message("user", note)), 1, number)
+    said = Message("assistant", unmarked(columns["reply"])), Message("user", unmarked(note))
+    came = yield asked.request((*sent, *said), 1, number)
     if not isinstance(came, Called):
         columns["attempts"] += 1
         return before  # what the first reply gave stands

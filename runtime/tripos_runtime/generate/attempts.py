@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, assert_never
 
 from tripos_compiler.language import TREES, Placeholders, Unavailable, evaluate
+from tripos_compiler.language.library import unmarked
 from tripos_compiler.plan import Ask, Derived, Made, Verify, Walk, digest
 from tripos_runtime.asking import AGAIN, OK, REFUSED, TRUNCATED, PreparedQuestion, Questions, messages
 from tripos_runtime.datasets import Reason, Rejection, RowSlot, Sources, looked_into, note, one_of_several
@@ -151,7 +152,7 @@ class Attempts:
         sent = messages(question, names, language, self.sources.axes, placeholders=placeholders)
         if ask is self.author and slot.number:
             said = one_of_several(language, slot.number + 1)
-            sent = (*sent[:-1], replace(sent[-1], content=f"{sent[-1].content}\n\n{said}"))
+            sent = (*sent[:-1], replace(sent[-1], content=f"{sent[-1].content}\n\n{unmarked(said)}"))
         return sent
 
     def call(self, ask: Ask, slot: RowSlot, item: str, number: int, upstream: tuple[str, ...]) -> MadeCall:
@@ -309,8 +310,8 @@ class _Trial:
 
     def _told(self, before: Before, language: str) -> tuple[Message, ...]:
         said = note(before.rejection.known_as, language, self.number + 1, self.attempts.made.retries + 1)
-        earlier = () if before.reply is None else (Message("assistant", before.reply),)
-        return (*earlier, Message("user", said))
+        earlier = () if before.reply is None else (Message("assistant", unmarked(before.reply)),)
+        return (*earlier, Message("user", unmarked(said)))
 
     def _required(self, place: int) -> Rejection | None:
         for number, expr in self.attempts.due.required.get(place, ()):
