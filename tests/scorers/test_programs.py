@@ -234,3 +234,20 @@ def test_settings_of_the_project_allow_a_program_too(
     (tmp_path / "tripos.toml").write_text('[programs."marks.py"]\ntimeout_s = 20\nprocesses = 1\n')
     run = tripos("run", str(path), "--model", "mock/careful", "--store", str(tmp_path / "r"))
     assert run.code == 0, run.err
+
+
+def test_a_release_has_the_program_and_runs_no_other(tmp_path: Path, tripos: Command) -> None:
+    path, store, to = written(tmp_path), str(tmp_path / "r"), tmp_path / "releases"
+    path.write_text(SPEC.replace("languages en }", 'languages en\n  license "CC0-1.0" }'))
+    assert tripos("release", str(path), "--store", store, "--to", str(to)).code == 0
+    (plan,) = to.rglob("plan.json")
+    (program,) = to.rglob("marks.py")
+    assert program.read_text() == ECHO
+    run = ("run", str(plan.parent), "--model", "mock/careful", "--store", store)
+    assert "R0303" in tripos(*run).err
+    program.write_text("open('/dev/null')\n" + ECHO)
+    refused = tripos(*run, "--allow-program", "marks.py")
+    assert refused.code != 0
+    assert "marks.py" in refused.err
+    program.write_text(ECHO)
+    assert "asked" in tripos(*run, "--allow-program", "marks.py").err
