@@ -84,6 +84,8 @@ def free(steps: Steps, name: Name, statement: Statement) -> bool:
     """Return true if a score may have this name: no scorer, metric or step has it, and no other score that always
     holds."""
     own = scorer_name(statement.syntax("value")) if statement.construct == "score" else name
+    if statement.has("each"):  # its rows are scores of elements, and none of the judge
+        own = None
     for kind in ("scorer", "metric"):
         taken = steps.program.declared.get(kind, {}).get(name.text)
         if kind == "scorer" and name.text not in steps.program.scorers:
