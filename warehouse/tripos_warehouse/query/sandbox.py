@@ -33,7 +33,7 @@ SMALL: dict[str, str | int | float | list[str]] = {
 }
 """Fewer bytes are read by one thread, for more would take memory and no less time; and what a query has freed goes back
 to the system once it is 256 KB, else every query of a report adds to the memory of the process. To hand back every page
-would take a quarter of the time of a small report in a process that made others before, and save no more memory."""
+would take a sixth of the time of a small report in a process that made others before, and save no more memory."""
 
 
 def open_box(files: Sequence[str]) -> duckdb.DuckDBPyConnection:
