@@ -6,6 +6,7 @@ import io
 import struct
 import wave
 from base64 import b64encode
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -22,6 +23,7 @@ from tripos_runtime.asking import First, ReadOutcome, SentRequest, settled
 from tripos_runtime.asking.question import PreparedQuestion
 from tripos_runtime.datasets.data_folders import DataFolders, access_of
 from tripos_runtime.datasets.files import medium_of
+from tripos_runtime.datasets.trust import TRUSTED
 from tripos_runtime.models import Message, Model, Reply, Request, open_model
 from tripos_runtime.models.base import ModelError
 from tripos_runtime.models.catalog import audio_extra_usd, price_of, tokens_of
@@ -191,6 +193,17 @@ def test_files_are_read_inside_of_the_benchmark_only(tmp_path: Path) -> None:
             folders.medium(file, "image", name)
     with pytest.raises(UnfitMedium, match="no file"):
         folders.medium(file, "image", "https://example.org/a.png")
+
+
+def test_what_a_cell_holds_has_the_limit_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "spec.tripos").write_text("", "utf-8")
+    (tmp_path / "items.jsonl").write_text("{}\n", "utf-8")
+    trust = replace(TRUSTED, limits=replace(TRUSTED.limits, medium_bytes=len(CONTENTS["image/png"]) - 1))
+    folders = DataFolders((), replace(access_of(tmp_path / "spec.tripos"), trust=trust))
+    file = FoundFile("items.jsonl", str(tmp_path / "items.jsonl"), "", {})
+    for cell in (CONTENTS["image/png"], "data:image/png;base64," + b64encode(CONTENTS["image/png"]).decode()):
+        with pytest.raises(UnfitMedium, match="more than"):
+            folders.medium(file, "image", cell)
 
 
 def test_tokens_of_recordings_are_paid_at_their_own_price() -> None:

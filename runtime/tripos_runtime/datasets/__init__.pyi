@@ -17,7 +17,6 @@ from .data_folders import (
     files_of as files_of,
 )
 from .files import (
-    MEDIA_FOLDER as MEDIA_FOLDER,
     PACKED as PACKED,
     KnownMedia as KnownMedia,
     MediaStore as MediaStore,

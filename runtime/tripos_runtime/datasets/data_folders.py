@@ -226,7 +226,7 @@ class DataFolders:
         data file, then where that was looked for. Raises `UnfitMedium`."""
         cell = cell_of(value)
         if isinstance(cell, bytes):
-            return self.media.cell(kind, cell)
+            return self.media.cell(kind, cell, self.trust.limits.medium_bytes)
         data = Path(file.location)
         root = Path(str(data).removesuffix(file.path)) if str(data).endswith(file.path) else data.parent
         fetched = cell.startswith((HUB, *WEB))

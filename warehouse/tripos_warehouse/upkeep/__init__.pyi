@@ -15,6 +15,10 @@ from .documents import (
 from .housekeeping import (
     collect as collect,
 )
+from .media import (
+    MEDIA_FOLDER as MEDIA_FOLDER,
+    read_medium as read_medium,
+)
 from .merging import (
     Merged as Merged,
     merge_stores as merge_stores,

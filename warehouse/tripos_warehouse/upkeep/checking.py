@@ -35,6 +35,7 @@ from tripos_warehouse.store import (
     segments,
 )
 from tripos_warehouse.upkeep.deduplication import Numbers, lost_rows, open_database, without
+from tripos_warehouse.upkeep.media import damaged_media
 
 WHOLE = """
 select count(*), min(talk.sample_id)
@@ -133,6 +134,7 @@ def check_store(store: Store) -> Checkup:
         )
         if not damages:  # or else what is gone would be missed
             damages += _dangling(database, paths)
+    damages += (Damage(each.code, each.message, each.hint) for each in damaged_media(store))
     live, left = _journal(store, damages)
     return Checkup(len(commits), len(every) - len(commits), live, left, tables, tuple(damages))
 

@@ -41,6 +41,7 @@ from tripos_warehouse.store import (
 )
 from tripos_warehouse.upkeep.compaction import BIG_BYTES, rewritten
 from tripos_warehouse.upkeep.deduplication import Numbers, lost_rows, open_database, without
+from tripos_warehouse.upkeep.media import copy_media
 from tripos_warehouse.upkeep.merge_rows import (
     ABOUT,
     VERSIONS,
@@ -74,7 +75,8 @@ class Merged:
 
 
 def merge_stores(target: Store, sources: Sequence[Store]) -> Merged:
-    """Add the rows of the `sources` to the `target`. A source that is named twice is merged once.
+    """Add the rows of the `sources` to the `target`, and the media that they name. A source that is named
+    twice is merged once.
 
     Raises `StoreError`: S0102 where the disk refuses, S0103 for a damaged part, S0104 for a newer schema, S0405 where
     two stores have runs of one name that differ, S0406 where another process compacts or merges, and what `Bucket.sync`
@@ -87,6 +89,8 @@ def merge_stores(target: Store, sources: Sequence[Store]) -> Merged:
             for _ in range(TRIES if alone else 0):
                 with closing(open_database()) as database:
                     if (done := _merge(database, target, every)) is not None:
+                        for source in every:
+                            copy_media(source, target)
                         return done
                 if target.bucket is not None:
                     target.bucket.sync()

@@ -10,7 +10,6 @@ from .formats import (
     unpacked_digest as unpacked_digest,
 )
 from .media_content import (
-    MEDIA_FOLDER as MEDIA_FOLDER,
     KnownMedia as KnownMedia,
     MediaStore as MediaStore,
     cell_of as cell_of,

@@ -13,8 +13,6 @@ from typing import Any
 from tripos_compiler.language.library import Medium, MediumKind, UnfitMedium
 from tripos_runtime.datasets.files.media_formats import medium_of
 
-MEDIA_FOLDER = "media"
-"""The folder of a store with the content of media, each under its SHA-256."""
 MOST_HELD = 2**28
 """Bytes of contents that are held in memory, for requests of other models that show the same."""
 
@@ -86,8 +84,10 @@ class KnownMedia:
         """Return the files that cells name, each with the SHA-256 of its content."""
         return {path: medium.sha256 for path, (_, mark) in self._marks.items() if (medium := Medium.read(mark))}
 
-    def cell(self, kind: MediumKind, content: bytes) -> str:
+    def cell(self, kind: MediumKind, content: bytes, most: int) -> str:
         """Return the mark of what a cell holds, which is in the store of a run from here on. Raises `UnfitMedium`."""
+        if len(content) > most:
+            raise UnfitMedium(f"a cell holds more than {most:,} bytes", "give a smaller one")
         medium = medium_of(kind, content, "what the cell holds")
         self._keep(medium.sha256, content)
         return str(medium)
