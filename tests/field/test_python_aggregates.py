@@ -13,7 +13,10 @@ import pytest
 
 from tests.conftest import Command
 from tests.field.running import Figures, figures_of, lines
+from tripos_compiler.language.changes import are_comparable
+from tripos_warehouse.report.boards import kept_boards
 from tripos_warehouse.statistics import user_functions
+from tripos_warehouse.store import Store
 
 METRICS = '''"""Figures of a whole set."""
 
@@ -142,7 +145,8 @@ def weighted_kappa(rows: Sequence[Told]) -> float:
 
 @pytest.fixture(scope="module")
 def marked(tmp_path_factory: pytest.TempPathFactory) -> Figures:
-    user_functions.admit_python(METRICS)
+    for function in ("kappa_w", "g_mean", "broken", "wordy"):
+        user_functions.admit_python(METRICS, function)
     folder = tmp_path_factory.mktemp("essays")
     return figures_of(folder, SPEC, {"essays.jsonl": lines(essays()), "metrics.py": METRICS}, answer)
 
@@ -219,6 +223,14 @@ def test_a_store_executes_no_python_that_its_reader_has_not_run(
     monkeypatch.setattr(user_functions, "_admitted", {})
     assert agreement()["value"] is not None  # it is kept for later processes
 
+    (tmp_path / ".env").write_text("XDG_STATE_HOME=theirs\n", "utf-8")
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "other").rename(tmp_path / "theirs")
+    monkeypatch.setattr(user_functions, "_admitted", {})
+    assert "S0212" in str(agreement()["reason"])  # a folder that was handed over says no word about what is executed
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "theirs"))
+
     (tmp_path / "metrics.py").write_text(METRICS.replace("1 - seen", "2 - seen"), "utf-8")
     before = agreement()["value"]
     assert agreement("--spec", "spec.tripos")["value"] == pytest.approx(float(str(before)) + 1)
@@ -243,3 +255,52 @@ def test_a_release_has_the_function_and_says_when_it_changed(
     (tmp_path / "metrics.py").write_text(METRICS.replace("1 - seen", "2 - seen"), "utf-8")
     changed = tripos("diff", str(folder), "spec.tripos")
     assert "kappa_w" in changed.out and "has another text or version" in changed.out
+
+
+def test_no_other_function_of_a_file_that_was_run_is_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store of somebody else may name any function of that file, such as one that it imports."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr(user_functions, "_admitted", {})
+    text = "from subprocess import run\n\n\ndef first(values: list[float]) -> float:\n    return values[0]\n"
+    version = user_functions.admit_python(text, "first")
+    for _ in range(2):  # of this process, and of later ones
+        assert user_functions.UserFunction("first", "m.py", "first", version, ("values",)).load()([[2.0]]) == 2.0
+        with pytest.raises(user_functions.NoFigure, match="S0212"):
+            user_functions.UserFunction("run", "m.py", "run", version, ("args",)).load()
+        monkeypatch.setattr(user_functions, "_admitted", {})
+
+
+OWN = """
+benchmark own "1.0.0" {
+  languages en
+  headline highest
+}
+role candidate compared
+aggregate largest(values: list<number>) -> number from "own.py:largest"
+dataset item from "items.jsonl" { q text }
+scenario short "Short" {
+  over item
+  ask reply by candidate { prompt "{{ item.q }}" }
+  score size = length(reply.text)
+}
+measure highest = largest(size)
+"""
+
+
+def test_a_board_with_python_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its value depends on what this user may execute here, which no commit of the store tells."""
+    python = "def largest(values: list[float]) -> float:\n    return max(values)\n"
+    monkeypatch.setattr(kept_boards, "MANY_BYTES", 0)
+    monkeypatch.setattr(user_functions, "_admitted", {})
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    questions = lines([{"q": f"Question {number}?"} for number in range(7)])
+    figures_of(tmp_path, OWN, {"items.jsonl": questions, "own.py": python}, lambda text: "yes")
+    store = Store.open(tmp_path / "results", create=False)
+
+    def values() -> list[float]:
+        [board] = kept_boards.leaderboard_of(store, comparable=are_comparable)
+        return [each.value for each in board.standings]
+
+    assert values() == []
+    user_functions.admit_python(python, "largest")
+    assert values() == [3.0]

@@ -22,4 +22,4 @@ def admit_aggregates(plan: Plan, folder: Path, releases: Mapping[str, str]) -> N
             except (OSError, UnicodeDecodeError):
                 continue
             if sha256(text.encode()).hexdigest() == plugin.version:
-                admit_python(text)
+                admit_python(text, plugin.function)

@@ -23,6 +23,9 @@ from tripos_compiler.diagnostics import nearest, not_utf8
 from tripos_runtime.datasets import TRUSTED, Trust
 
 UNKNOWN_VARIABLE = "W1208"
+OWN_VARIABLES = ("BROWSER", "DYLD_", "GIT_", "HOME", "LD_", "LOCALAPPDATA", "PATH", "PYTHON", "USERPROFILE", "XDG_")
+"""The beginnings of names of variables that say where programs, code and the files of a user are. Of a file `.env` they
+are passed over: the folder may come from somebody else, whose Python would be executed as one's own."""
 MERGED = ("roles", "endpoints", "prices", "programs", "limits", "check", "cluster")
 """Tables of which a later layer replaces entries; any other setting it replaces whole."""
 OPTIONS: Mapping[str, tuple[str, ...]] = {
@@ -91,15 +94,24 @@ def env_files(folder: Path) -> list[Path]:
 
 def load_env(folder: Path, trust: Trust = TRUSTED) -> None:
     """Set the variables of the files `.env`; what the environment has already stays. In the folder of a stranger they
-    are not read."""
+    are not read. Warns on standard error of variables that are passed over."""
     for path in () if trust.untrusted else env_files(folder):
-        from dotenv import load_dotenv  # few folders have such a file
+        from dotenv import dotenv_values, load_dotenv  # few folders have such a file
 
         try:
+            passed = [name for name in dotenv_values(path) if _is_own(name) and name not in os.environ]
             load_dotenv(path)
+            for name in passed:
+                os.environ.pop(name, None)
+                message = f"{path} sets the variable `{name}`, which no file sets for Tripos"
+                show_diagnostic("warning", UNKNOWN_VARIABLE, message, "set it in the environment, or remove the line")
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
             raise Failure("R0203", f"cannot read {path}: {reason}", "mend the file, or take it away") from error
+
+
+def _is_own(name: str) -> bool:
+    return name.upper().startswith(OWN_VARIABLES)
 
 
 def project_settings(folder: Path, profile: str | None = None, trust: Trust = TRUSTED) -> ChosenSettings:

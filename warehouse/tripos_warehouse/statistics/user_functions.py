@@ -1,8 +1,9 @@
 """Aggregates in Python: the functions that measures of a plan take of all values.
 
 A store may come from anybody, so none of its words is executed. A function is executed in two cases only: the user ran
-the benchmark, or named its spec. Then the text of its file is kept in a folder of the user's own, by its SHA-256, and
-plans name that SHA-256. Whatever reads a store finds it there.
+the benchmark, or named its spec. Then the text of its file is kept in a folder of the user's own, by its SHA-256 and
+the function's name, and plans name both. Whatever reads a store finds it there. Another function of that file, or one
+that it imports, is not executed: the plan of a stranger's store may name any.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class UserFunction:
     def _module(self) -> ModuleType:
         if _is_untrusted():
             raise NoFigure(f"`--untrusted` refuses the Python of the benchmark: `{self.name}` (R0270)")
-        text = _text_of(self.version)
+        text = _text_of(self.version, self.function)
         if text is None:
             raise NoFigure(
                 f"`{self.name}` is Python that you have not run here: run the benchmark, or name its spec"
@@ -82,19 +83,20 @@ class UserFunction:
         return f"`{self.name}` {short} ({FAILED})"
 
 
-_admitted: dict[str, str] = {}
-"""The texts that this process may execute, by SHA-256, also where no folder can keep them."""
+_admitted: dict[tuple[str, str], str] = {}
+"""The texts that this process may execute, by SHA-256 and function, also where no folder can keep them."""
 
 
-def admit_python(text: str) -> str:
-    """Let measures execute the text of a file of Python, in this process and in later ones; and give its SHA-256."""
+def admit_python(text: str, function: str) -> str:
+    """Let measures execute a function of a file of Python, in this process and in later ones; and give the SHA-256 of
+    its text."""
     version = hashlib.sha256(text.encode()).hexdigest()
-    _admitted[version] = text
-    path = _folder() / f"{version}.py"
+    _admitted[version, function] = text
+    path = _folder() / _file_of(version, function)
     if not path.exists():
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            part = path.with_name(f"{version}.{os.getpid()}")
+            part = path.with_name(f"{path.name}.{os.getpid()}")
             part.write_bytes(text.encode())
             part.replace(path)
     return version
@@ -106,13 +108,16 @@ def _folder() -> Path:
     return Path(base) / "tripos" / "aggregates"
 
 
-def _text_of(version: str) -> str | None:
-    if version in _admitted:
-        return _admitted[version]
-    if not version.isalnum():
-        return None
+def _file_of(version: str, function: str) -> str:
+    """The name of the file that is kept. A digest of both: a name of Python may be longer than one of a file."""
+    return f"{hashlib.sha256(f'{version} {function}'.encode()).hexdigest()}.py"
+
+
+def _text_of(version: str, function: str) -> str | None:
+    if (version, function) in _admitted:
+        return _admitted[version, function]
     try:
-        text = (_folder() / f"{version}.py").read_bytes().decode()
+        text = (_folder() / _file_of(version, function)).read_bytes().decode()
     except (OSError, UnicodeDecodeError, RuntimeError):  # without a home
         return None
     return text if hashlib.sha256(text.encode()).hexdigest() == version else None

@@ -2,6 +2,8 @@
 
 They hold for one list of commits, one place, and one Tripos: of any other they are made anew. So no board is out of
 date, and the first after a change of the store reads all scores. The file is disposable, and says its own digest.
+A board with a function of the user's in Python is not kept: its value follows from more than the store, such as what
+this user may execute here.
 """
 
 from __future__ import annotations
@@ -10,16 +12,17 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.query import Connection
 from tripos_warehouse.report.boards.ranking import Board, leaderboard
 from tripos_warehouse.store import Store, check_links, read_plain
-from tripos_warehouse.views import CACHE, MANY_BYTES, all_runs, connect, state_of
+from tripos_warehouse.views import CACHE, MANY_BYTES, RunRecord, all_runs, connect, get_plan, state_of
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -49,12 +52,18 @@ def leaderboard_of(
     if state is not None and (kept := _read(store.root, state).get(asked)) is not None:
         return kept
     with connect(store) as connection:
-        boards = leaderboard(
-            connection, all_runs(connection), wanted, benchmarks=benchmarks, comparable=comparable, anyway=anyway
-        )
-    if state is not None and not store.damages and _state_of(store) == state:
+        runs = all_runs(connection)
+        boards = leaderboard(connection, runs, wanted, benchmarks=benchmarks, comparable=comparable, anyway=anyway)
+        lasting = state is not None and not _executes(connection, runs, {board.benchmark for board in boards})
+    if state is not None and lasting and not store.damages and _state_of(store) == state:
         _write(store.root, state, {**_read(store.root, state), asked: boards})
     return boards
+
+
+def _executes(connection: Connection, runs: Sequence[RunRecord], benchmarks: Collection[str]) -> bool:
+    """Return true if measures of these benchmarks take functions of the user's in Python."""
+    plans = {run.plan_digest: run for run in runs if run.benchmark in benchmarks}
+    return any(each.aggregate for run in plans.values() for each in get_plan(connection, run).plugins)
 
 
 def _state_of(store: Store) -> str | None:
