@@ -28,6 +28,9 @@ KNOWN = {
     # The one place that runs functions of a benchmark, from the bytes that were checked.
     ("runtime/tripos_runtime/asking/functions/plugins.py", "exec"),
     ("runtime/tripos_runtime/asking/functions/plugins.py", "compile"),
+    # Aggregates of benchmarks that the user ran, or whose spec the user named, from the text that was read then.
+    ("warehouse/tripos_warehouse/statistics/user_functions.py", "exec"),
+    ("warehouse/tripos_warehouse/statistics/user_functions.py", "compile"),
     # Code that a model wrote, and its tests, each inside a sandbox of its own.
     ("runtime/tripos_runtime/asking/functions/code/candidate.py", "exec"),
     ("runtime/tripos_runtime/asking/functions/code/candidate.py", "compile"),

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from tests.conftest import Command
 from tests.each import each
 from tests.field.running import figures_of, lines
 from tripos_runtime.asking.functions.code import sandbox
-from tripos_runtime.asking.functions.code.runner import CodeRunner
+from tripos_runtime.asking.functions.code.runner import CodeRunner, _Guest
 from tripos_runtime.asking.functions.protocol import Broken, Failed, Outcome, ScorerRequest, Value
 from tripos_runtime.asking.functions.settings import ProgramLimits
 
@@ -208,6 +209,42 @@ def test_tests_that_cannot_be_run_are_no_failure_of_the_code() -> None:
         assert outcome("no Python", tests) == found
 
 
+CHECKING_NOTHING = {
+    "no tests": "",
+    "a check that nobody calls": TESTS,
+    "imports and constants": "import math\nx = 3",
+    "a main program": "def test():\n    assert f(2) == 4\nif __name__ == '__main__':\n    test()",
+    "classes": "import unittest\nclass T(unittest.TestCase):\n    def test_it(self): self.assertEqual(f(2), 4)\n",
+}
+
+
+@needs_sandbox
+@each("tests", CHECKING_NOTHING)
+def test_tests_without_entry_that_execute_nothing_are_passed_by_no_code(tests: str) -> None:
+    found = outcome(RIGHT, CHECKING_NOTHING[tests], None)
+    assert isinstance(found, Failed)
+    assert (found.code, "no `entry` is given" in found.reason) == ("R0308", True)
+
+
+@needs_sandbox
+def test_a_sandbox_that_is_ended_from_outside_says_nothing_about_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard = _Guest.hear
+
+    def ended(guest: _Guest, until: float) -> dict[str, Any] | None:
+        said = heard(guest, until)
+        if said is not None and "names" in said:  # a cluster ends what it started
+            guest._process.terminate()
+            guest._process.wait()
+        return said
+
+    monkeypatch.setattr(_Guest, "hear", ended)
+    found = outcome(RIGHT)
+    assert isinstance(found, Failed)
+    assert (found.code, found.reason) == ("R0305", "its sandbox was ended by signal 15")
+    monkeypatch.undo()
+    assert outcome("import os\ndef f(n): os.kill(os.getpid(), 9)") == Value(False)
+
+
 @needs_sandbox
 def test_what_is_in_the_sandbox_is_read_and_not_written() -> None:
     words = sandbox.sandbox_command(unsandboxed=False)
@@ -244,4 +281,4 @@ def test_what_runs_in_the_sandbox_has_the_version_of_its_text() -> None:
     assert hashlib.sha256(b"\0".join(texts)).hexdigest()[:16] == DIGEST
 
 
-DIGEST = "bb6267dfad0fda1b"
+DIGEST = "8fd161969afe699e"

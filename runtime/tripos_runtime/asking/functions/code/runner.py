@@ -78,7 +78,11 @@ class CodeRunner:
                     return Failed(DIED, f"a sandbox did not start: {guest.last_words()}")
                 if ready != {"ready": True}:
                     return Failed(NO_SANDBOX, "the kernel does not keep code from starting processes")
-            return _tested(given, tester, code, until)
+            found = _tested(given, tester, code, until)
+            ended = tester.ended_from_outside() or code.ended_from_outside()
+            if self._closed or ended:  # then its silence says nothing about the code
+                return Failed(DIED, ended or "the run is over")
+            return found
         finally:
             for guest in (tester, code):
                 guest.close()
@@ -117,6 +121,7 @@ class _Guest:
     def __init__(self, words: Sequence[str], name: str) -> None:
         here = Path(__file__).parent
         text = f"{(here / 'confined.py').read_text('utf-8')}\n{(here / name).read_text('utf-8')}"
+        self._sandboxed = bool(words)
         self._process = subprocess.Popen(
             [*words, *python_command(text)],
             env=ENVIRONMENT,
@@ -154,6 +159,16 @@ class _Guest:
                 said = None
             return said if isinstance(said, dict) else None
         return None
+
+    def ended_from_outside(self) -> str | None:
+        """Return how the sandbox was ended by another than what is in it: by a cluster, or for the machine's memory.
+        What ends itself inside ends its sandbox with an exit code."""
+        status = self._process.poll()
+        return (
+            f"its sandbox was ended by signal {-status}"
+            if self._sandboxed and status is not None and status < 0
+            else None
+        )
 
     def last_words(self) -> str:
         """Return the last line of standard error."""

@@ -63,6 +63,18 @@ def serve() -> None:
             raise TypeError(f"{type(value).__name__} cannot be handed to the code")
         return value._number
 
+    def does_something(node):
+        """A statement that fails where the code is wrong: no definition, import or constant."""
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            return False
+        if isinstance(node, ast.If) and any(
+            isinstance(each, ast.Name) and each.id == "__name__" for each in ast.walk(node.test)
+        ):
+            return False
+        return isinstance(node, ast.Assert | ast.Call | ast.Raise) or any(
+            map(does_something, ast.iter_child_nodes(node))
+        )
+
     entry = given["entry"]
     try:
         tree = ast.parse(given["tests"])
@@ -72,6 +84,9 @@ def serve() -> None:
         return
     if entry is not None and not any(isinstance(each, ast.FunctionDef) and each.name == "check" for each in tree.body):
         say({"unusable": "they define no function `check`"})
+        return
+    if entry is None and not any(map(does_something, tree.body)):
+        say({"unusable": "nothing of them is executed: they define functions at most, and no `entry` is given"})
         return
     say({"read": True})
     told = hear()["names"]
