@@ -14,6 +14,7 @@ import tripos
 from tests.each import each
 from tests.runtime.contract_server import Sent, Server, completion, serving
 from tripos.api.compilation import find_spec
+from tripos_compiler.language.library.functions.answers.calls import calls_match
 from tripos_compiler.plan import (
     BoolType,
     IntegerType,
@@ -232,3 +233,15 @@ def test_a_model_that_takes_no_tools_is_refused_before_a_call(tmp_path: Path, na
     with pytest.raises(tripos.TriposError) as refused:
         tripos.compile(weather(tmp_path)).plan(models=[name], store=tmp_path / "store")
     assert refused.value.code == "R0128"
+
+
+def test_a_member_of_a_record_may_have_one_value_in_place_of_a_list_of_them() -> None:
+    inner = {"type": "object", "properties": {"city": {"type": "string"}, "n": {"type": "integer"}}}
+    tools = [{"name": "go", "parameters": {"properties": {"to": inner}, "required": ["to"]}}]
+    call: Any = {"name": "go", "arguments": {"to": {"city": "rome", "n": 5}}, "readable": True}
+    for allowed, right in (
+        ({"city": "Rome", "n": 5}, True),
+        ({"city": "Rome", "n": 6}, False),
+        ({"city": "Rome"}, False),
+    ):
+        assert calls_match([call], tools, [{"go": {"to": [allowed]}}]) is right

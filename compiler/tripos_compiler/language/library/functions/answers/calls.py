@@ -165,13 +165,15 @@ def _items_fit(value: list[Any], kind: type | None, allowed: list[Any]) -> bool:
 
 
 def _is_allowed_record(value: Mapping[str, Any], allowed: Any) -> bool:
-    """Return true if every member of a record has one of its values, and none that is wanted is left out."""
+    """Return true if every member of a record has one of its values, and none that is wanted is left out. Where a
+    member has no list of values, it has one value."""
     if not isinstance(allowed, Mapping):
         return False
+    listed = {name: values if isinstance(values, list) else [values] for name, values in allowed.items()}
     for name, each in value.items():
-        if name not in allowed or _simple(each) not in [_simple(part) for part in allowed[name]]:
+        if name not in listed or _simple(each) not in [_simple(part) for part in listed[name]]:
             return False
-    return all(name in value or LEFT_OUT in values for name, values in allowed.items())
+    return all(name in value or LEFT_OUT in values for name, values in listed.items())
 
 
 def _are_allowed_records(value: list[Any], allowed: Any) -> bool:
