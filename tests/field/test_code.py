@@ -163,6 +163,7 @@ TRICKS = {
     ),
     "the end of iteration": "def f(n):\n    if n == 2: return 4\n    raise StopIteration",
     "the network": "import socket\nsocket.create_connection(('127.0.0.1', 22), 1)\n" + RIGHT,
+    "a world of its own": "import ctypes\nif ctypes.CDLL(None).unshare(0x10000000): raise OSError\n" + RIGHT,
     "another process": "import os\nos.fork()\n" + RIGHT,
     "another program": "import subprocess\nsubprocess.run(['true'])\n" + RIGHT,
     "a written file": "open('/tmp/written', 'w').write('x')\n" + RIGHT,
@@ -226,6 +227,34 @@ def test_tests_without_entry_that_execute_nothing_are_passed_by_no_code(tests: s
     assert (found.code, "no `entry` is given" in found.reason) == ("R0308", True)
 
 
+THEIR_OWN = {
+    "a function handed over": ("def check(f):\n    assert f(lambda: 2) == 4", "NotHanded"),
+    "a function handed over, and every error taken": (
+        "def check(f):\n    try: f(len)\n    except Exception: pass",
+        "NotHanded",
+    ),
+    "a package that is not there": ("import numpy_of_nobody\ndef check(f): pass", "ModuleNotFoundError"),
+    "a name without its import": ("def check(f):\n    assert math.isclose(f(2), 4)", "NameError"),
+    "the end of Python": ("import sys\ndef check(f):\n    sys.exit()", "SystemExit"),
+}
+
+
+@needs_sandbox
+@each("case", THEIR_OWN)
+def test_an_error_of_the_tests_themselves_is_no_failure_of_the_code(case: str) -> None:
+    tests, error = THEIR_OWN[case]
+    found = outcome(RIGHT, tests)
+    assert isinstance(found, Failed)
+    assert (found.code, error in found.reason) == ("R0308", True)
+
+
+@needs_sandbox
+@each("error", ("NameError", "ImportError", "SystemExit", "BaseException"))
+def test_code_that_raises_such_an_error_has_failed(error: str) -> None:
+    assert outcome(f"def f(n): raise {error}") == Value(False)
+    assert outcome(f"def f(n): raise {error}", "assert f(2) == 4", None) == Value(False)
+
+
 @needs_sandbox
 def test_a_sandbox_that_is_ended_from_outside_says_nothing_about_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
     heard = _Guest.hear
@@ -281,4 +310,4 @@ def test_what_runs_in_the_sandbox_has_the_version_of_its_text() -> None:
     assert hashlib.sha256(b"\0".join(texts)).hexdigest()[:16] == DIGEST
 
 
-DIGEST = "8fd161969afe699e"
+DIGEST = "2a9a73663d7e5a03"

@@ -105,6 +105,8 @@ def _tested(given: Mapping[str, Any], tester: _Guest, code: _Guest, until: float
         return Value(False)
     tester.say({"names": names}, until)
     while (said := tester.hear(until)) is not None:
+        if "unusable" in said:
+            return Failed(NO_SCORE, f"the tests cannot be run: {said['unusable']}")
         if "ask" not in said:
             return Value(said == {"passed": True})
         code.say(said["ask"], until)
