@@ -120,7 +120,7 @@ def _page(code: str) -> str:
 def _near(name: str) -> str:
     """Return what to say of the codes near to one that is not there.
 
-    >>> _near("E99"), _near("OOPS")
+    >>> _near("E99"), _near("OPEMS")
     ('the nearest is E0919; `tripos explain E` lists its kin', 'did you mean opens?')
     """
     kin = [code for code in CODES if code[0] == name[:1]]

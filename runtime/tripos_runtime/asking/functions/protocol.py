@@ -18,7 +18,8 @@ PROTOCOL = 1
 LONGEST_LINE = 2**20
 """The most bytes of an answer."""
 LONGEST_REASON = 300
-NOT_ALLOWED, NOT_STARTED, DIED, HANGS, NONSENSE, NO_SCORE, NO_SANDBOX = (f"R030{digit}" for digit in range(3, 10))
+NOT_ALLOWED, NOT_STARTED, DIED, HANGS = "R0303", "R0304", "R0305", "R0306"
+NONSENSE, NO_SCORE, NO_SANDBOX = "R0307", "R0308", "R0309"
 
 
 @dataclass(frozen=True)
