@@ -211,3 +211,5 @@ def test_why_follows_an_element_to_its_own_verdict(figures: Figures, folder: Pat
     assert len(judged) > 1
     shown = [line for line in lines_of(whole, 80, full=True) if line.startswith("value ")]
     assert len(shown) == len(element_rows(whole.score or {})) == len(judged)
+    alone = [line for line in lines_of(told, 80, full=True) if line.startswith("element ")]
+    assert len(alone) == 1 and alone[0].startswith(f"element {place} ")

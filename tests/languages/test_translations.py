@@ -106,6 +106,16 @@ def literally(text: str, told: str) -> bool:
     return not Counter(kept.findall(text)) - Counter(kept.findall(told))
 
 
+def test_what_a_value_is_for_is_translated_as_a_whole() -> None:
+    """The place of a value in a message about its type: no part of it is taken for a sentence of its own."""
+    sources = (Path(__file__).parents[2] / "compiler/tripos_compiler/statements").rglob("*.py")
+    places = {
+        each for path in sources for each in re.findall(r'\.expression\([^\n]*, "([^"]+)"\)', path.read_text("utf-8"))
+    }
+    assert len(places) > 5
+    assert {each for each in places if re.search("[a-z]", localized(each, "zh"))} == set()
+
+
 def test_english_is_never_touched() -> None:
     assert all(localized(key, "en") is key for key in translations("zh"))
 

@@ -251,3 +251,11 @@ def test_a_release_has_the_program_and_runs_no_other(tmp_path: Path, tripos: Com
     assert "marks.py" in refused.err
     program.write_text(ECHO)
     assert "asked" in tripos(*run, "--allow-program", "marks.py").err
+
+
+def test_a_program_that_is_not_there_is_told_as_a_program(tmp_path: Path, tripos: Command) -> None:
+    path = written(tmp_path)
+    (tmp_path / "marks.py").unlink()
+    told = tripos("check", str(path)).err
+    assert "E0310" in told and '`"file.py"`' in told
+    assert "file.py:function" not in told

@@ -114,9 +114,9 @@ class _TraceText:
             why = f": {each['error']}" if each["error"] else ""
             yield from self.line("value", f"{value} ({each['status']}{why})")
             if each["element_place"] is not None:
-                yield from self.text(f"  {each['element_place']}", each["element_value"], most=2)
+                yield from self.text(f"element {each['element_place']}", each["element_value"], most=2)
         if score.get("element_value") is not None:
-            yield from self.text(f"  {score['element_place']}", score["element_value"], most=2)
+            yield from self.text(f"element {score['element_place']}", score["element_value"], most=2)
         title = "" if metric is None else f" ({metric.title.get('en') or next(iter(metric.title.values()))})"
         by = f" by {score['evaluator']}" if score["evaluator"] else ""
         yield from self.line("metric", f"{score['metric']}{title}, scorer {score['scorer']}{by}")

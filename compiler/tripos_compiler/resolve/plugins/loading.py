@@ -112,13 +112,14 @@ def report(program: Program, reason: Unusable, where: Span) -> None:
     program.diagnostics.error(reason.code, reason.message, where, *labels, help=reason.help)
 
 
-def read_beside(program: Program, path: str) -> Source:
-    """Return a Python file of the spec. Raises `Unusable`, E0310, where it cannot be read."""
+def read_beside(program: Program, path: str, written: str = WRITTEN) -> Source:
+    """Return a Python file of the spec. Raises `Unusable`, E0310, where it cannot be read; `written` says how it is
+    named."""
     assert program.read_text is not None, "`resolve` sets it"
     try:
         return Source(path, program.read_text(path))
     except FileNotFoundError:
-        raise Unusable("E0310", f"there is no file `{path}`", WRITTEN) from None
+        raise Unusable("E0310", f"there is no file `{path}`", written) from None
     except UnicodeDecodeError:
         raise Unusable("E0310", f"`{path}` is not UTF-8 text", "save it as UTF-8") from None
     except (OSError, ValueError) as error:  # a name with a null character is a `ValueError`

@@ -63,7 +63,7 @@ def read_program(program: Program, statement: Statement) -> Plugin | None:
         if re.match(r"[/\\~]|[A-Za-z]:", written.value):
             raise Unusable("E0310", f"`{written.value}` is an absolute path", WRITTEN)
         place = path_beside(written.span.source.path, written.value)
-        source = read_beside(program, place)
+        source = read_beside(program, place, WRITTEN)
         parse_python(source)
     except Unusable as reason:
         report(program, reason, written.span)

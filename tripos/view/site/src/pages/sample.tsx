@@ -251,6 +251,8 @@ function Conversation({ turns, compared }: { turns: Row[]; compared: string[] })
 function Scores({ scores, judgements, report, language }: { scores: Row[]; judgements: Row[]; report: RunAbout; language: string | null }) {
   const evaluators = [...new Set(scores.map((each) => String(each["evaluator"] ?? "")))];
   const metrics = [...new Set(scores.map((each) => String(each["metric"])))];
+  const elements = new Map<string, string>();
+  for (const each of scores) if (each["element_value"]) elements.set(String(each["metric"]), String(each["element_value"]));
   const reasons = new Map<string, string>();
   for (const each of judgements) {
     try {
@@ -263,7 +265,12 @@ function Scores({ scores, judgements, report, language }: { scores: Row[]; judge
   return (
     <Panel title={t("scores")}>
       <List label={t("scores")} rows={metrics} columns={[
-        { title: t("metric"), kind: "head", cell: (metric) => visible(called(report.about, "metric", metric, language)) },
+        { title: t("metric"), kind: "head", cell: (metric) => (
+          <>
+            {visible(called(report.about, "metric", metric, language))}
+            {elements.has(metric) && <div class="small reason"><Text value={elements.get(metric)} long={300} /></div>}
+          </>
+        ) },
         ...evaluators.map((evaluator): Column<string> => ({
           title: evaluator ? visible(evaluator) : t("value"),
           cell: (metric) => (
