@@ -16,8 +16,9 @@ import pytest
 from tests.each import each
 from tests.field.test_images import png
 from tests.runtime.contract_server import Sent, Server, in_its_form, serving
+from tripos_compiler.language import render
 from tripos_compiler.language.library import Medium, UnfitMedium, media_in, split_media, unmarked
-from tripos_compiler.plan import LEFT
+from tripos_compiler.plan import LEFT, Hole, ImageType, Ref, Template, TextType
 from tripos_compiler.source import FoundFile
 from tripos_runtime.asking import First, ReadOutcome, SentRequest, settled
 from tripos_runtime.asking.question import PreparedQuestion
@@ -90,6 +91,16 @@ def test_a_text_with_the_letters_of_a_mark_shows_no_image() -> None:
     mark = str(medium("image/png"))
     assert split_media(f"Look: {mark}!")[1] == medium("image/png")
     assert split_media(unmarked(f"Look: {mark}!")) == [f"Look: [{mark[1:-1]}]!"]
+
+
+def test_two_cells_that_have_a_half_of_a_mark_each_show_no_image() -> None:
+    mark, other = str(medium("image/png")), str(medium("image/gif"))
+    holes = [Hole(expr=Ref(path=(name,)), type=TextType()) for name in "ab"]
+    shown = Hole(expr=Ref(path=("c",)), type=ImageType())
+    for cut in range(1, len(mark)):
+        names = {"a": f"see {mark[:cut]}", "b": mark[cut:], "c": other}
+        text = render(Template(parts=(*holes, " and ", shown)), names, "en", {})
+        assert list(media_in(text)) == [medium("image/gif")]
 
 
 def sent_by(model: str, mime: str) -> Any:

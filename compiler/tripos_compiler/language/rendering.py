@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from tripos_compiler.language.evaluation import Unavailable, decided_by, evaluate
-from tripos_compiler.language.library import MEDIA, MediumKind, Turn, json, nfkc, unmarked
+from tripos_compiler.language.library import MEDIA, MediumKind, Turn, joined_media, json, nfkc, unmarked
 from tripos_compiler.plan import Axis, Expr, Hole, Metric, Passage, Template, Type
 
 PLACEHOLDER = "\ufffc"
@@ -119,7 +119,7 @@ def _printed(
                 printed.append(placeholders.hole(part, reason))
             else:
                 printed.append(_show(part.type, value, language, axes))
-    return "".join(printed)
+    return joined_media(printed)
 
 
 def _show(type_: Type, value: Any, language: str, axes: Mapping[str, Axis]) -> str:

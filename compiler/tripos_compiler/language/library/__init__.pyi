@@ -35,6 +35,7 @@ from .media import (
     Medium as Medium,
     MediumKind as MediumKind,
     UnfitMedium as UnfitMedium,
+    joined_media as joined_media,
     media_in as media_in,
     split_media as split_media,
     unmarked as unmarked,

@@ -8,7 +8,7 @@ takes the bracket from it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -122,3 +122,18 @@ def unmarked(text: str) -> str:
     ('[image/png 68 bytes sha2', '⟦x⟧')
     """
     return MARK.sub(lambda found: f"[{found[0][1:-1]}]", text) if OPEN in text else text
+
+
+def joined_media(pieces: Sequence[str]) -> str:
+    """Return pieces one after another, in which only what is a mark in a piece is one: two cells that have a half of a
+    mark each show no image.
+
+    >>> mark = str(Medium("image/png", "ab" * 32, 68))
+    >>> joined_media(["a", mark]) == "a" + mark, joined_media([mark[:20], mark[20:]])[:12]
+    (True, '[image/png 6')
+    """
+    text = "".join(pieces)
+    if OPEN not in text or len(MARK.findall(text)) == sum(len(MARK.findall(each)) for each in pieces):
+        return text
+    parts = (part for each in pieces for part in split_media(each))
+    return "".join(part.replace(OPEN, "[") if isinstance(part, str) else str(part) for part in parts)
