@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import random
 import re
+import shutil
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ import pytest
 
 from tests.conftest import Command
 from tests.field.running import Figures, figures_of, lines
+from tripos.view.files import ViewFiles
 from tripos_compiler.language.changes import are_comparable
 from tripos_warehouse.report.boards import kept_boards
 from tripos_warehouse.statistics import user_functions
@@ -301,6 +304,15 @@ def test_a_board_with_python_is_not_kept(tmp_path: Path, monkeypatch: pytest.Mon
         [board] = kept_boards.leaderboard_of(store, comparable=are_comparable)
         return [each.value for each in board.standings]
 
+    def shown() -> list[bytes | None]:
+        with closing(ViewFiles(lambda: store, tmp_path / "made", lasting=tmp_path / "lasting")) as view:
+            paths = "benchmarks/own.json", "runs/20260101-000000-0000/report.json"
+            return [view.json(path) for path in paths]
+
     assert values() == []
+    before = shown()
+    shutil.rmtree(tmp_path / "made")
     user_functions.admit_python(python, "largest")
+    for one, other in zip(before, shown(), strict=True):
+        assert one != other
     assert values() == [3.0]

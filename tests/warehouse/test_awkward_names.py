@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 import tripos_warehouse.measures.sql as sql_room
 from tests.compiler.compiling import compile_text, plan_of
+from tests.conftest import Command
 from tests.warehouse.synthetic import Results
 from tripos_compiler.statements.declarations.declarations import RESERVED_AXES
 from tripos_warehouse.measures import evaluate
@@ -98,3 +99,37 @@ def test_an_axis_and_an_arm_may_be_called_like_what_a_query_has(
         second = f"{second}_"
     found = figures(tmp_path_factory.mktemp("results"), first, second)
     assert found is None or found == plain
+
+
+ARMED = """
+benchmark armed "1.0.0" { languages en }
+role candidate compared
+arm NAME { none, some }
+dataset question from "questions.jsonl" { text text }
+scenario words {
+  over question
+  arms NAME
+  ask reply by candidate { prompt "{{ question.text }}", system "Be polite." when NAME == some, samples 2 }
+  score size = length(reply.text)
+  measure mean_size = mean(size)
+}
+"""
+
+
+@pytest.mark.parametrize("name", ["item", "sample", "slot", "same"])
+def test_no_name_of_an_arm_changes_a_report_a_comparison_or_a_board(name: str, tmp_path: Path, tripos: Command) -> None:
+    """`sample` made every two models equal on a board, and `item` ended reports."""
+    (tmp_path / "questions.jsonl").write_text("".join(f'{{"text": "Say {at}."}}\n' for at in range(8)), "utf-8")
+
+    def told(arm: str) -> list[Any]:
+        spec, store = tmp_path / f"{arm}.tripos", str(tmp_path / arm)
+        spec.write_text(ARMED.replace("NAME", arm), "utf-8")
+        done = tripos("run", str(spec), "--model", "mock/careful,mock/careless", "--store", store)
+        assert done.code == 0, done.err
+        [board] = tripos("leaderboard", "--json", "--store", store).data["boards"]
+        pairs = tripos("compare", "--json", "--store", store).data
+        report = tripos("report", "--json", "--store", store).data
+        ranks = [(each["model"], each["letters"], each["value"]) for each in board["models"]]
+        return [ranks, pairs["pairs"], pairs["rows"], report["measures"]]
+
+    assert told(name) == told("tone")

@@ -68,6 +68,11 @@ def readable_plans(connection: Connection, runs: Iterable[RunRecord]) -> dict[st
     return plans
 
 
+def takes_python(plans: Iterable[Plan]) -> bool:
+    """Return true if measures take functions of the user's: their values follow from more than the store."""
+    return any(plugin.aggregate for plan in plans for plugin in plan.plugins)
+
+
 def headline_of(plan: Plan | None, figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the figures that are the headline of the plan of their run."""
     return [each for each in figures if plan is not None and each["measure"] in plan.benchmark.headline]

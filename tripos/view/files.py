@@ -39,6 +39,7 @@ from tripos.view.figures import (
     readable_plans,
     same_meaning,
     section_json,
+    takes_python,
     time_json,
 )
 from tripos.view.file_cache import KeptFiles, state_of
@@ -238,6 +239,7 @@ class ViewFiles:
             mine = [run for run in runs if run.benchmark == name]
             if not mine:
                 return None
+            self._whole = self._whole and not takes_python(readable_plans(connection, mine).values())
             boards = leaderboard(connection, runs, benchmarks=[name], comparable=are_comparable)
             figures, same = headline_figures(connection), same_meaning(connection)
             measures = dict.fromkeys(board.measure.name for board in boards)
@@ -258,6 +260,7 @@ class ViewFiles:
                 self._whole = self._whole and not store.damages
                 closed.enter_context(closing(connection))
                 plan = get_selected(connection, found)
+                self._whole = self._whole and not takes_python([plan])
                 opened[key] = closed.pop_all(), OpenRun(connection, found, plan, [])
         opened.move_to_end(key)
         return opened[key][1]

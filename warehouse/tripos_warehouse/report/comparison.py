@@ -42,6 +42,8 @@ from tripos_warehouse.views import (
 )
 
 LEVEL = 0.05
+ITEM, SLOT = "its item", "its slot"
+"""Columns that stand beside axes and arms: no name of those has a space."""
 """A corrected p value below this settles which side is better."""
 
 
@@ -149,7 +151,7 @@ def compare(one: Side, two: Side, *, by_judge: bool = True) -> Comparison:
         Section("metric", tuple(_metrics(two.plan, of_replies, judged))),
         Section("scenario", tuple(_scenarios(two.plan, of_replies, judged))),
     ]
-    items = len(set(found.columns["item"].tolist()))
+    items = len(set(found.columns[ITEM].tolist()))
     corrected = tuple(_corrected(section, two.plan) for section in sections)
     people = sorted({name for side in (one, two) for name in people_apart(side.connection, side.plan)})
     first = tuple(name for name in _headline(two.plan) if name in {row.name for row in measures})
@@ -215,7 +217,7 @@ def _read(one: Side, two: Side, by_judge: bool) -> tuple[_Pairs, int, int, int]:
 
     places = [LANGUAGE, *axis_columns(two.plan)]
     arms = [arm for arm in arm_columns(two.plan) if arm in arm_columns(one.plan)]
-    keys = ["scenario", "item", "metric", "scorer", *arms, *(["evaluator"] if by_judge else []), "slot"]
+    keys = ["scenario", ITEM, "metric", "scorer", *arms, *(["evaluator"] if by_judge else []), SLOT]
     joined = duckdb.connect(":memory:", config={"python_enable_replacements": False})
     with joined:
         joined.register("one", _scores(one, keys, []))
@@ -223,11 +225,12 @@ def _read(one: Side, two: Side, by_judge: bool) -> tuple[_Pairs, int, int, int]:
         same = " and ".join(f"one.{sql.name(key)} is not distinct from two.{sql.name(key)}" for key in keys)
         columns = [*keys, "dimension", *places]
         every = joined.sql(
-            f"""select {", ".join(f"two.{sql.name(name)}" for name in columns)}, one.value as a, two.value as b,
-              one.model <> two.model and one.sample = two.sample as same
+            f"""select {", ".join(f"two.{sql.name(name)}" for name in columns)},
+              one.value as "its a", two.value as "its b",
+              one.model <> two.model and one."its sample" = two."its sample" as "its same"
             from one join two on {same} order by {", ".join(map(str, range(1, len(columns) + 1)))}"""
         ).to_arrow_table()
-        table = every.filter(pc.invert(every.column("same")))
+        table = every.filter(pc.invert(every.column("its same")))
         [(count_a, count_b)] = joined.sql("select (select count(*) from one), (select count(*) from two)").fetchall()
     if not table.num_rows:
         hint = "both sides must have scores of the same items in the same scenarios; `tripos list` shows the runs"
@@ -236,18 +239,19 @@ def _read(one: Side, two: Side, by_judge: bool) -> tuple[_Pairs, int, int, int]:
     weights = metric_weights(two.plan)
     pairs = zip(values["scenario"], values["metric"], strict=True)
     weight = np.array([weights.get(scenario, {}).get(metric, 1.0) for scenario, metric in pairs])
-    a, b = (table.column(name).to_numpy() for name in ("a", "b"))
+    a, b = (table.column(name).to_numpy() for name in ("its a", "its b"))
     found = _Pairs(values, a, b, weight)
     return found, count_a - every.num_rows, count_b - every.num_rows, every.num_rows - table.num_rows
 
 
 def _scores(side: Side, keys: Sequence[str], more: Sequence[str]) -> pa.Table:
-    """The mean value of every key of a side; `slot` is the place of the model, `item` the item with its scenario."""
-    plain = [name for name in (*keys, *more) if name not in ("item", "slot")]
+    """The mean value of every key of a side; `SLOT` is the place of the model, `ITEM` the item with its scenario."""
+    plain = [name for name in (*keys, *more) if name not in (ITEM, SLOT)]
     slots = " ".join(f"when {sql.text(model)} then {place}" for place, model in enumerate(side.models))
     return side.connection.sql(
-        f"""select {", ".join(map(sql.name, plain))}, item_id as item, case model {slots} end as slot,
-          avg(value) as value, any_value(model) as model, min(sample_id) as sample
+        f"""select {", ".join(map(sql.name, plain))}, item_id as {sql.name(ITEM)},
+          case model {slots} end as {sql.name(SLOT)}, avg(value) as value,
+          any_value(model) as model, min(sample_id) as "its sample"
         from {sql.name(side.run.benchmark)}.scores
         where value is not null and model in ({", ".join(map(sql.text, side.models))}) and {are_counted(side.plan)}
         group by all"""
@@ -257,7 +261,7 @@ def _scores(side: Side, keys: Sequence[str], more: Sequence[str]) -> pa.Table:
 def _row(name: str, of: str, found: _Pairs, cells: Sequence[str], weighted: bool, judged: Judged) -> ComparedRow:
     cell = list(zip(*(found.columns[each] for each in cells), strict=True)) if cells else None
     weight = found.weight if weighted else np.ones(len(found.a))
-    items = found.columns["item"].tolist()
+    items = found.columns[ITEM].tolist()
     a, b = (mean_of_cells(side, items, cell, weight).value or 0.0 for side in (found.a, found.b))
     names = {*found.columns["metric"].tolist()}
     spans = {judged.spans.get(name) for name in names}
@@ -284,7 +288,7 @@ def _measures(
     """Return every measure over all but those `together`, and the names of those that cannot be compared, each with
     why."""
     means = {row.name: row for row in _means(two.plan, found, judged)}
-    items = sorted(set(found.columns["item"].tolist()))
+    items = sorted(set(found.columns[ITEM].tolist()))
     halves = [Half(side.connection, side.run.benchmark, side.models) for side in (one, two)]
     rows: list[ComparedRow] = []
     unpaired: list[tuple[str, str]] = []

@@ -259,12 +259,12 @@ def _copies(connection: Connection, plan: Plan, run: RunRecord, schema: str) -> 
     counts = _rows(
         connection,
         f"""with sampled as (
-          select model, hash(item_id) as item, {_counted(plan, run, "sample_id")} as samples,
+          select model, hash(item_id) as "its item", {_counted(plan, run, "sample_id")} as "its samples",
             min(hash(reply)) < max(hash(reply)) as several
           from {schema}.samples where role = {sql.text(run.compared_role)} and reply is not null
-          group by model, item, hash(step, fingerprint) having samples > 1)
-        select model, max(samples), count(*) from sampled group by model
-        having not bool_or(several) and count(distinct item) >= {FEWEST} order by all""",
+          group by model, "its item", hash(step, fingerprint) having "its samples" > 1)
+        select model, max("its samples"), count(*) from sampled group by model
+        having not bool_or(several) and count(distinct "its item") >= {FEWEST} order by all""",
     )
     for model, samples, count in counts:
         told = f"the {samples:,} samples of {model} are the same reply for every one of {count:,} items"

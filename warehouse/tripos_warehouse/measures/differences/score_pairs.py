@@ -64,7 +64,7 @@ def paired_means(
     if not set(cells) <= {*OF_SCORE, *arms, "dimension", LANGUAGE, *axis_columns(plan)}:
         return None
     scores = half.connection.sql(_query(half, plan, mean, [*OF_SCORE, *arms], cells)).to_arrow_table()
-    columns = {name: scores.column(name).to_numpy() for name in ("key", "item", "cell", "value", "sample")}
+    columns = {name: scores.column(name).to_numpy() for name in ("key", "item", "cell", "value", "its sample")}
     model, scenario, metric = (_coded(scores.column(name)) for name in ("model", "scenario", "metric"))
     weight = np.ones(scores.num_rows)
     if "metric" not in mean.by:
@@ -79,7 +79,7 @@ def paired_means(
         one, two = places[first], places[second]
         _, left, right = np.intersect1d(columns["key"][one], columns["key"][two], True, return_indices=True)
         one, two = one[left], two[right]
-        apart = columns["sample"][one] != columns["sample"][two]  # one and the same reply tells nobody apart
+        apart = columns["its sample"][one] != columns["its sample"][two]  # one and the same reply tells nobody apart
         one, two = one[apart], two[apart]
         if len(one):
             found[first, second] = mean_of_cells(
@@ -114,12 +114,12 @@ def _query(half: Half, plan: Plan, mean: Aggregate, keys: list[str], cells: list
     key, cell = (", ".join(map(sql.name, columns)) for columns in (keys, cells))
     every = ", ".join(dict.fromkeys(map(sql.name, [*keys, *cells])))
     return f"""with given as (
-      select model, {every}, avg(value) as value, hash(min(sample_id)) as sample
+      select model, {every}, avg(value) as value, hash(min(sample_id)) as "its sample"
       from {sql.name(half.schema)}.scores
       where case when value is not null and model in {sql.texts(half.models)} and {are_counted(plan)}
         and (scorer in {names} or metric::varchar in {names}) {there} then true else false end
       group by all)
-    select model, scenario::varchar as scenario, metric::varchar as metric, value, sample,
+    select model, scenario::varchar as scenario, metric::varchar as metric, value, "its sample",
       dense_rank() over (order by {key}) as key, dense_rank() over (order by item_id) as item,
       {f"dense_rank() over (order by {cell})" if cells else "0"} as cell
     from given"""
