@@ -18,7 +18,6 @@ from tripos.importing import UnfitValue, gradable, replies_of
 from tripos_compiler.plan import Grade, Plan
 from tripos_runtime.drivers import given_bindings
 from tripos_runtime.roles import RoleBinding
-from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger import GivenScore, any_given, difference, imported_score, is_given, rows_of
 from tripos_warehouse.query import Connection
@@ -156,7 +155,7 @@ def _imported(
     places = gradable(plan)
     bindings = given_bindings(plan, RoleBinding(run.roles, run.compared_role, run.identities))
     arms = [arm.name for arm in plan.arms]
-    for reply in replies_of(connection, sql.name(run.benchmark), run, arms, places):
+    for reply in replies_of(connection, plan, run, arms, places):
         for metric, by_scorer in places[reply.place].items():
             for given in by_scorer:
                 for step in given.steps:

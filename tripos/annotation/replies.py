@@ -42,6 +42,8 @@ class GradableReply:
 
     unit: Unit
     step: Grade
+    sample_id: str
+    """The reply that is graded: of a chat the last one."""
     judgement_id: str
     model: str
     binding: str
@@ -51,11 +53,6 @@ class GradableReply:
     def scenario(self) -> str:
         """The name of its scenario."""
         return self.unit.case.scenario.name
-
-    @property
-    def sample_id(self) -> str:
-        """The reply that is graded."""
-        return self.unit.samples[self.step.of]
 
 
 @dataclass(frozen=True)
@@ -135,13 +132,18 @@ class RunReplies:
                 for treatment in scenario.treatments
             ]
             for case in self._cases(scenario):
-                for bound, of_run in bound_treatments:
-                    for model in self.run.models:
-                        for number in range(bound.samples):
-                            for each in self._of(Unit(case, bound, model, number), of_run):
-                                if each.judgement_id not in seen:
-                                    seen.add(each.judgement_id)
-                                    yield each
+                units = [
+                    (Unit(case, bound, model, number), of_run)
+                    for bound, of_run in bound_treatments
+                    for model in self.run.models
+                    for number in range(bound.samples)
+                ]
+                self._find_ends([unit for unit, _ in units])
+                for unit, of_run in units:
+                    for each in self._of(unit, of_run):
+                        if each.judgement_id not in seen:
+                            seen.add(each.judgement_id)
+                            yield each
 
     def graded(self) -> set[str]:
         """Return the judgements that the person has given already."""
@@ -169,8 +171,19 @@ class RunReplies:
             names = unit.scores[step.fingerprint, self.evaluator]
             marks = tuple(self._mark(step, title, name) for title, name in names.items())
             binding = of_run.pattern(unit.model, unit.number).given_binding(step)
-            found = GradableReply(unit, step, unit.judgement(step, self.evaluator), unit.scored(step), binding, marks)
+            judgement, model = unit.judgement(step, self.evaluator), unit.scored(step)
+            found = GradableReply(unit, step, unit.about(step), judgement, model, binding, marks)
             yield found if self.round is None else self._again(found, self.round)
+
+    def _find_ends(self, units: Sequence[Unit]) -> None:
+        """Find out which turns of the chats of an item were not asked."""
+        chats = [unit for unit in units if any(ask.continues in unit.bound.asks for ask in unit.bound.asks.values())]
+        kept = self._samples({name for unit in chats for name in unit.samples.values()}) if chats else {}
+        for unit in chats:
+            try:
+                Human(self._world, kept).ask_all(unit)
+            except LookupError:  # a judge decided, or what is not in the store
+                unit.unasked = tuple(name for name in unit.bound.asks if unit.samples[name] not in kept)
 
     def _again(self, found: GradableReply, round: int) -> GradableReply:
         """Return the reply in a later round: its judgement and scores are called as those of an imported round are."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tripos.importing.row_errors import UnfitValue
-from tripos_compiler.plan import Ask, Grade, Metric, Plan, Type
+from tripos_compiler.plan import Ask, Grade, Metric, Plan, Type, turns_before
 
 YES = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 
@@ -83,9 +83,10 @@ def gradable(plan: Plan) -> dict[Place, dict[str, list[GradedMetric]]]:
             asks = {step.name: step for step in treatment.steps if isinstance(step, Ask)}
             for step in treatment.steps:
                 if isinstance(step, Grade) and step.of in asks and not _chooses(plan, step):
-                    place = found.setdefault((scenario.name, asks[step.of].fingerprint), {})
-                    for metric in step.metrics or (step.name,):
-                        place.setdefault((metric, step.scorer), {})[step.fingerprint] = step
+                    for asked in (asks[step.of], *turns_before(asks[step.of], asks)):
+                        place = found.setdefault((scenario.name, asked.fingerprint), {})
+                        for metric in step.metrics or (step.name,):
+                            place.setdefault((metric, step.scorer), {})[step.fingerprint] = step
     return {place: _by_metric(plan, given) for place, given in found.items()}
 
 

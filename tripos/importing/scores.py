@@ -22,7 +22,7 @@ from tripos_warehouse import sql
 from tripos_warehouse.ledger import GivenScore, imported_score
 from tripos_warehouse.query import Connection
 from tripos_warehouse.store import HUMAN
-from tripos_warehouse.views import RunRecord
+from tripos_warehouse.views import RunRecord, last_turns
 
 OWN = ("scenario", "item", "position", "sample_id", "model", "sample", "step", "scorer", "metric", "value",
        "evaluator", "round", "rationale", "reply")  # fmt: skip
@@ -73,7 +73,7 @@ class _ScoreReader:
         self.words = metric_words(plan, metrics)
         self.arms = [arm.name for arm in plan.arms]
         schema = sql.name(run.benchmark)
-        self.replies = replies_of(connection, schema, run, self.arms, self.given)
+        self.replies = replies_of(connection, plan, run, self.arms, self.given)
         if not self.replies:
             raise Failure(
                 "S0504", f"run `{run.run_id}` has no reply that a scorer grades", "`tripos list` shows the runs"
@@ -330,7 +330,7 @@ _TELLING: Mapping[str, Any] = {
 
 def replies_of(
     connection: Connection,
-    schema: str,
+    plan: Plan,
     run: RunRecord,
     arms: Sequence[str],
     given: Mapping[Place, object],
@@ -340,7 +340,7 @@ def replies_of(
     rows = connection.execute(
         f"""select sample.sample_id, sample.scenario, sample.item_id, sample.model, sample.sample_number, sample.step,
           sample.fingerprint, kept.binding, sample.reply{more}
-        from {schema}.samples as sample join main.samples as kept on kept.sample_id = sample.sample_id
+        from {last_turns(plan)} as sample join main.samples as kept on kept.sample_id = sample.sample_id
         where sample.reply is not null order by all"""
     ).fetchall()
     found: dict[str, StoredReply] = {}

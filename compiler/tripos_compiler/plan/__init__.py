@@ -133,6 +133,7 @@ from tripos_compiler.plan.steps import (
     Step,
     Until,
     Verdict,
+    turns_before,
 )
 from tripos_compiler.plan.tool_calls import (
     SAID_WITH_CALLS,
@@ -265,6 +266,7 @@ __all__ = [
     "read_calls",
     "read_likelihoods",
     "said_calls",
+    "turns_before",
     "write_calls",
     "write_likelihoods",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -71,6 +72,19 @@ class Ask(Part):
     def calls_tools(self) -> bool:
         """True if the model may call tools."""
         return bool(self.tools) or self.offered is not None
+
+    @property
+    def script(self) -> str:
+        """Return the name of the ask with several prompts that it is a turn of; empty where it is none."""
+        return self.name.rpartition("(")[0]
+
+
+def turns_before(ask: Ask, asks: Mapping[str, Ask]) -> tuple[Ask, ...]:
+    """Return the earlier turns of the same ask with several prompts, the last one first."""
+    found: list[Ask] = []
+    while ask.script and (earlier := asks.get(ask.continues or "")) is not None and earlier.script == ask.script:
+        found.append(ask := earlier)
+    return tuple(found)
 
 
 class Speaker(Part):

@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from tripos_compiler.plan import Ask, Column, Compare, Converse, Grade, Plan, Scenario, Score
+from tripos_compiler.plan import Ask, Column, Compare, Converse, Grade, Plan, Scenario, Score, turns_before
 from tripos_runtime.drivers.lookup import bound_treatments
 from tripos_runtime.program import BoundTreatment, Pair, Unit
 from tripos_runtime.roles import RoleBinding, making_binding
@@ -52,8 +52,16 @@ def given_bindings(plan: Plan, binding: RoleBinding) -> dict[tuple[str, str], st
                 unit = bound.pattern(model, number)
                 for step in bound.treatment.steps:
                     if isinstance(step, Grade):
-                        found.setdefault((step.fingerprint, unit.samples[step.of]), unit.given_binding(step))
+                        for name in _last_replies(step, bound):
+                            found.setdefault((step.fingerprint, unit.samples[name]), unit.given_binding(step))
     return found
+
+
+def _last_replies(step: Grade, bound: BoundTreatment) -> Iterator[str]:
+    """Yield the steps whose reply a grade may be about: of an ask with several prompts any turn may be the last."""
+    yield step.of
+    if step.of in bound.asks:
+        yield from (each.name for each in turns_before(bound.asks[step.of], bound.asks))
 
 
 def _of_treatment(scenario: str, bound: BoundTreatment) -> Iterator[ResultBinding]:

@@ -9,7 +9,7 @@ from tripos_compiler.language.contamination import ALIKE
 from tripos_compiler.plan import Ask, Plan
 from tripos_warehouse.exports.distillation import Example, Training
 from tripos_warehouse.exports.files import Written
-from tripos_warehouse.exports.replies import ReplyQuery
+from tripos_warehouse.exports.replies import ReplyQuery, steps_of
 from tripos_warehouse.views import RunRecord
 
 FORMAT = "tripos.training/2"
@@ -21,7 +21,8 @@ TERMS = (
 
 def provenance(plan: Plan, run: RunRecord, wanted: ReplyQuery, made: Training, written: Written) -> dict[str, Any]:
     """Return the provenance as JSON values; `lines` has an entry for every line, the better of two replies first."""
-    revealed = [each for each in plan.reveals if each.step in wanted.rows]
+    steps = steps_of(plan, wanted.rows)
+    revealed = [each for each in plan.reveals if each.step in steps]
     return {
         "format": FORMAT,
         "file": written.path.name,
@@ -81,11 +82,12 @@ def provenance(plan: Plan, run: RunRecord, wanted: ReplyQuery, made: Training, w
 
 def _settings(plan: Plan, wanted: ReplyQuery) -> dict[str, Any]:
     """Return what the replies were asked with, by scenario and step; only what was not left to the model."""
+    steps = steps_of(plan, wanted.rows)
     return {
         f"{scenario.name}.{step.name}": step.settings.given
         for scenario in plan.scenarios
         for step in scenario.steps
-        if isinstance(step, Ask) and step.name in wanted.rows
+        if isinstance(step, Ask) and step.name in steps
     }
 
 

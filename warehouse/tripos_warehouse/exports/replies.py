@@ -13,7 +13,7 @@ from tripos_compiler.plan import Ask, Grade, Plan, Score
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import Connection
-from tripos_warehouse.views import LANGUAGE, RunRecord, arm_columns, axis_columns, dimension_place
+from tripos_warehouse.views import LANGUAGE, RunRecord, arm_columns, axis_columns, dimension_place, last_turns
 
 CUT = ("length", "max_tokens", "MAX_TOKENS")
 """How providers say that a reply was cut off; one that was read in spite of it is no example to anybody."""
@@ -84,24 +84,34 @@ def place_columns(plan: Plan) -> list[str]:
 
 def asked_steps(plan: Plan, role: str) -> tuple[str, ...]:
     """Return the steps whose replies are scored, of the asks of `role`; all of its asks where none is."""
-    asks = {step.name: None for each in plan.scenarios for step in each.steps if isinstance(step, Ask)}
+    asks = {step.name: step for each in plan.scenarios for step in each.steps if isinstance(step, Ask)}
     own = {step.name for each in plan.scenarios for step in each.steps if isinstance(step, Ask) and step.role == role}
     scored = {step.of for each in plan.scenarios for step in each.steps if isinstance(step, Score | Grade)}
-    return tuple(name for name in asks if name in own & scored) or tuple(name for name in asks if name in own)
+    found = [name for name in asks if name in own & scored] or [name for name in asks if name in own]
+    return tuple(dict.fromkeys(asks[name].script or name for name in found))
+
+
+def steps_of(plan: Plan, rows: Sequence[str]) -> set[str]:
+    """Return the asks that are meant by their names, or by that of an ask with several prompts, whose turns they
+    are."""
+    asks = (step for each in plan.scenarios for step in each.steps if isinstance(step, Ask))
+    return {step.name for step in asks if step.name in rows or (step.script and step.script in rows)}
 
 
 def read_replies(connection: Connection, plan: Plan, run: RunRecord, wanted: ReplyQuery) -> Replies:
     """Return the replies that `wanted` is made of, by scenario and item, and within an item by model and sample number.
 
-    A reply that several arms share is there once for each. Raises `StoreError` S0602 for a step or model that the run
+    A reply that several arms share is there once for each. Of an ask with several prompts it is the last one, whose
+    prompt has those before. Raises `StoreError` S0602 for a step or model that the run
     has not.
     """
     _check(plan, run, wanted)
     columns = place_columns(plan)
     query = f"""select sample_id, item_id, model, sample_number, status, finish_reason, messages, reply,
       {", ".join(map(sql.name, columns))}
-    from {sql.name(run.benchmark)}.samples
-    where role = {sql.text(run.compared_role)} and step in ({", ".join(map(sql.text, wanted.rows))})
+    from {last_turns(plan, wanted.rows)}
+    where role = {sql.text(run.compared_role)}
+      and step in ({", ".join(map(sql.text, sorted(steps_of(plan, wanted.rows))))})
       and model in ({", ".join(map(sql.text, wanted.models))})
     order by all"""
     found: list[ExportedReply] = []
@@ -129,10 +139,12 @@ def read_replies(connection: Connection, plan: Plan, run: RunRecord, wanted: Rep
 
 def _check(plan: Plan, run: RunRecord, wanted: ReplyQuery) -> None:
     asks = {
-        step.name
+        name
         for each in plan.scenarios
         for step in each.steps
         if isinstance(step, Ask) and step.role == run.compared_role
+        for name in (step.name, step.script)
+        if name
     }
     if lacking := [name for name in wanted.rows if name not in asks]:
         some = ", ".join(f"`{name}`" for name in sorted(asks))

@@ -11,6 +11,7 @@ from .dimensions import (
     dimension_heading as dimension_heading,
     dimension_label as dimension_label,
     dimension_place as dimension_place,
+    last_turns as last_turns,
     shows_several_times as shows_several_times,
 )
 from .people import (

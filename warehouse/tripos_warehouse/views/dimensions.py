@@ -125,6 +125,19 @@ def arm_columns(plan: Plan) -> list[str]:
     return [arm.name for arm in plan.arms]
 
 
+def last_turns(plan: Plan, apart: Sequence[str] = ()) -> str:
+    """Return a benchmark's samples as a table of SQL, without those after which another turn of the same ask with
+    several prompts came: a score of that is kept with its last reply. All turns of the steps `apart` are there."""
+    samples = f"{sql.name(plan.benchmark.name)}.samples"
+    if not any(isinstance(step, Ask) and step.script for scenario in plan.scenarios for step in scenario.steps):
+        return samples
+    turn = r"try_cast(regexp_extract(step, '\((\d+)\)$', 1) as integer)"
+    chat = ["shown_run", "scenario", "item_id", "model", "sample_number", *map(sql.name, arm_columns(plan))]
+    same = f"{', '.join(chat)}, regexp_replace(step, '\\(\\d+\\)$', '')"
+    whole = f" or step in ({', '.join(map(sql.text, apart))})" if apart else ""
+    return f"(from {samples} qualify {turn} is null or {turn} = max({turn}) over (partition by {same}){whole})"
+
+
 def join_arms(plan: Plan, row: str) -> str:
     """Return the join that puts each arm's value beside the rows known as `row`, one for every combination that has the
     step; the combinations are known as `treatment`. Rows of a scenario without arms stay single, with NULL for every

@@ -8,8 +8,9 @@ coverage, and `missing: zero` and `missing: fail` see it, as they see what a jud
 from __future__ import annotations
 
 from tripos_compiler.language.figures import Range, ranges_of
-from tripos_compiler.plan import Ask, Grade, Plan, Score
+from tripos_compiler.plan import Ask, Grade, Plan, Score, turns_before
 from tripos_warehouse import sql
+from tripos_warehouse.views.dimensions import last_turns
 
 
 def range_columns(plan: Plan) -> dict[str, str]:
@@ -64,7 +65,7 @@ def with_expected(plan: Plan, scores: str) -> str:
             rater.evaluator, rater.round) as score_id
         from (
           select distinct samples.scenario::varchar as scenario, samples.fingerprint as asked, columns('{OF_REPLY}')
-          from {schema}.samples as samples where samples.reply is not null
+          from {last_turns(plan)} as samples where samples.reply is not null
         ) as reply
         join (values {rows}) as wanted (scenario, asked, fingerprint, scorer, metric)
           on wanted.scenario = reply.scenario and wanted.asked = reply.asked
@@ -91,7 +92,7 @@ def _wanted(plan: Plan) -> set[tuple[str, str, str, str, str]]:
             asks = {step.name: step for step in treatment.steps if isinstance(step, Ask)}
             for step in treatment.steps:
                 if isinstance(step, Grade) and step.of in asks:
-                    for metric in step.metrics or (step.name,):
-                        asked = asks[step.of].fingerprint
-                        found.add((scenario.name, asked, step.fingerprint, step.scorer, metric))
+                    for asked in (asks[step.of], *turns_before(asks[step.of], asks)):
+                        for metric in step.metrics or (step.name,):
+                            found.add((scenario.name, asked.fingerprint, step.fingerprint, step.scorer, metric))
     return found

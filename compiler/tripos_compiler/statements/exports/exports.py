@@ -135,7 +135,7 @@ def _role(program: Program, role: Name) -> bool:
 def _step(program: Program, step: Name, role: Name | None) -> bool:
     """Return true if some scenario asks the role in a step of that name."""
     asks = [ask for scenario in program.scenarios.values() for ask in scenario.steps if isinstance(ask, Ask)]
-    same = [ask for ask in asks if ask.name == step.text]
+    same = [ask for ask in asks if step.text in (ask.name, ask.script)]
     if not same:
         if len(program.scenarios) == len(program.declared.get("scenario", {})):
             names = list(dict.fromkeys(ask.name for ask in asks if role is None or ask.role == role.text))

@@ -45,15 +45,25 @@ class Human:
         drive(program.go([*before, step]), partial(self._meet, step, shown), program.out.clear)
         return shown[0] if shown else None
 
+    def ask_all(self, unit: Unit) -> None:
+        """Take a unit through what it asks, so that it knows what it does not. Raises `LookupError` where a condition
+        takes what is not in a store."""
+        steps = [each for each in unit.bound.treatment.steps if isinstance(each, Ask | Converse)]
+        program = UnitProgram(self.world, unit, Names(unit.case.names))
+        drive(program.go(steps), self._answer, program.out.clear)
+
     def _meet(self, step: Grade, shown: list[Mapping[str, Any]], need: Need) -> Got:
+        if isinstance(need, ReplyNeed) and need.call.step is step:
+            assert isinstance(need.prompt, JudgePrompt)
+            shown.append(need.prompt.names)
+            return pending(step.name)
+        return self._answer(need)
+
+    def _answer(self, need: Need) -> Got:
         assert isinstance(need, ReplyNeed | HeldConversation), "nothing is looked for by a vector"
         if isinstance(need, HeldConversation):
             row = self.rows.get(need.talk.name)
             return Unavailable(need.talk.step.name, NOT_APPLICABLE) if row is None else talk_of(row)
-        if need.call.step is step:
-            assert isinstance(need.prompt, JudgePrompt)
-            shown.append(need.prompt.names)
-            return pending(step.name)
         row = self.rows.get(need.call.name)
         if row is None:
             return Unavailable(need.call.step.name, NOT_APPLICABLE)
