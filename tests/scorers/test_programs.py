@@ -259,3 +259,15 @@ def test_a_program_that_is_not_there_is_told_as_a_program(tmp_path: Path, tripos
     told = tripos("check", str(path)).err
     assert "E0310" in told and '`"file.py"`' in told
     assert "file.py:function" not in told
+
+
+def test_a_program_without_a_type_is_told_its_own_form(tmp_path: Path, tripos: Command) -> None:
+    path = written(tmp_path, spec=SPEC.replace("-> bool from", "from"))
+    assert "`scorer CALL -> TYPE from program PATH`" in tripos("check", str(path)).err
+
+
+def test_a_name_of_a_scenario_outside_of_it_is_told_where_it_means_something(tmp_path: Path, tripos: Command) -> None:
+    path = written(tmp_path, spec=SPEC.replace("mean(words)", "weighted_mean(words, item.question)"))
+    told = tripos("check", str(path)).err
+    assert "there is no scenario `item`" in told
+    assert "write the measure there" in told

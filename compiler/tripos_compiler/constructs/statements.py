@@ -208,7 +208,8 @@ def _read(
             diagnostics.lose(block.span, _names(entry))
             return None
     diagnostics.lose(block.span, _names(entry))
-    miss, construct = max(misses, key=lambda pair: pair[0].index)
+    words = {each.text for each in entry.elements[1:] if isinstance(each, Name)}
+    miss, construct = max(misses, key=lambda pair: (pair[0].index, len(words & set(pair[1].shape.text.split()))))
     if not known and table.keys() != {""} and isinstance(first, Name):
         close = nearest(first.text, [word for word in table if word])
         if close is not None:

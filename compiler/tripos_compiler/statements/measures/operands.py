@@ -56,11 +56,15 @@ def _free(reading: FigureContext, name: Name, syntax: Syntax) -> bool:
 
 def _no_start(reading: FigureContext, name: Name, syntax: Syntax) -> None:
     """Report that a dotted name starts with what is neither a scenario nor a name of this one."""
-    scope = list(reading.scopes.get(syntax.span, ()))
-    if not scope:
+    scope, scenarios = list(reading.scopes.get(syntax.span, ())), reading.program.declared.get("scenario", {})
+    close = nearest(name.text, [*scope, *scenarios])
+    if not scope and (close is not None or not scenarios):
         reading.program.unknown("scenario", name)
         return
-    close = nearest(name.text, [*scope, *reading.program.declared.get("scenario", {})])
+    if not scope:
+        help_ = f"if `{name.text}` is a name inside of a scenario, write the measure there"
+        reading.error("E0201", f"there is no scenario `{name.text}`", name.span, help_, name.text)
+        return
     some = ", ".join(f"`{other}`" for other in sorted(scope)[:8])
     help_ = f"did you mean `{close}`?" if close else f"names here are {some}"
     reading.error("E0201", f"there is no `{name.text}` here", name.span, help_, name.text)
