@@ -62,6 +62,14 @@ def test_a_commit_makes_it_out_of_date(full: Store, run_rows: Build) -> None:
     assert ("late",) in models
 
 
+def test_a_tripos_whose_queries_changed_makes_it_out_of_date(full: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    connect(full)
+    assert any(name == "query/item_sql.py" for name, _, _ in view_cache._made_by())
+    made_by = [(name, time + (name == "query/item_sql.py"), size) for name, time, size in view_cache._made_by()]
+    monkeypatch.setattr(view_cache, "_made_by", lambda: made_by)
+    assert view_cache.connect_kept(full.root) is None
+
+
 def test_a_store_that_is_moved_is_opened_anew(full: Store, tmp_path: Path) -> None:
     connect(full)
     full.root.rename(tmp_path / "elsewhere")

@@ -48,12 +48,19 @@ def state_of(root: Path) -> str:
         digest.update((root / "tripos-store.json").read_bytes())
         names = sorted(entry.name for entry in os.scandir(root / "commits") if entry.name.endswith(".json"))
         digest.update("\n".join(names).encode())
-    with os.scandir(Path(__file__).parent) as entries:
-        made_by = sorted(
-            (each.name, each.stat().st_mtime_ns, each.stat().st_size) for each in entries if each.is_file()
-        )
-    digest.update(repr(made_by).encode())
+    digest.update(repr(_made_by()).encode())
     return digest.hexdigest()
+
+
+def _made_by() -> list[tuple[str, int, int]]:
+    """Return the name, the time and the size of each file of this package: the SQL of views comes from many rooms."""
+    told = []
+    package = Path(__file__).parent.parent
+    for room in (package, *(Path(each) for each in os.scandir(package) if each.is_dir())):
+        with os.scandir(room) as entries:
+            found = [(each, each.stat()) for each in entries if each.name.endswith(".py")]
+        told += [(f"{room.name}/{each.name}", stat.st_mtime_ns, stat.st_size) for each, stat in found]
+    return sorted(told)
 
 
 def read(root: Path) -> CachedViews | None:
