@@ -48,4 +48,4 @@ def _names(store: Store) -> list[str]:
 
 
 def _message(store: Store, name: str) -> str:
-    return f"`{store.place}/{MEDIA_FOLDER}/{name}` is not the content with this SHA-256"
+    return f"another content than that of its SHA-256: `{store.place}/{MEDIA_FOLDER}/{name}`"

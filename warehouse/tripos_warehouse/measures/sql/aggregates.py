@@ -39,6 +39,9 @@ from tripos_warehouse.measures.sql.raters import (
 from tripos_warehouse.sql import name as named, text as quoted
 from tripos_warehouse.views import arm_columns
 
+BELOW, NO_WEIGHT = "a weight is below 0", "all weights are 0"
+ONE_HEAVY = "one item has nearly all the weight"
+
 
 @dataclass(frozen=True)
 class LeafSql(ClassMeasures):
@@ -93,7 +96,7 @@ from (
   select *, "gold value" as weight, min("gold value") over (partition by {self._by}) as least from {self.pairs()}
 )""",
         )
-        told = "case when min(least) < 0 then 'a weight is below 0' when max(weight) = 0 then 'all weights are 0' end"
+        told = f"case when min(least) < 0 then '{BELOW}' when max(weight) = 0 then '{NO_WEIGHT}' end"
         node = self._mean(rows, told)
         units = self.parts.add(
             "units",
@@ -101,7 +104,7 @@ from (
 from (select {self._by}, item_id, sum("its weight") as weight from {rows} where value is not null group by all)
 group by {self._by}""",
         )
-        alone = "case when c.bearing > 1 and u.units < 2 then 'one item has nearly all the weight' end"
+        alone = f"case when c.bearing > 1 and u.units < 2 then '{ONE_HEAVY}' end"
         cells = self.parts.add(
             "cells",
             f"""select c.* replace (c.known and u.units > 1 as known, coalesce(least(c.df, u.units - 1), 0) as df,
