@@ -48,4 +48,5 @@ def _names(store: Store) -> list[str]:
 
 
 def _message(store: Store, name: str) -> str:
-    return f"another content than that of its SHA-256: `{store.place}/{MEDIA_FOLDER}/{name}`"
+    place = "/".join((str(store.place), MEDIA_FOLDER, name))
+    return f"another content than that of its SHA-256: `{place}`"
