@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from tests.warehouse.keeping import unit
 from tripos.runs import stored_media
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store
-from tripos_warehouse.upkeep import check_store, merge_stores
+from tripos_warehouse.upkeep import check_store, collect, merge_stores
 
 FIRST, SECOND = b"the first", b"the second"
 
@@ -64,3 +65,14 @@ def test_a_folder_of_images_that_is_a_link_is_refused(tmp_path: Path) -> None:
     (store.root / "media").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(StoreError, match="media` is a link"):
         Store.open(store.root, create=False)
+
+
+def test_no_image_goes_while_somebody_who_keeps_images_is_at_work(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "a", create=True, clock=lambda: datetime(2300, 1, 1, tzinfo=UTC))
+    media = stored_media(Store.open(store.root, create=False))
+    media.keep(name(FIRST), FIRST)
+    assert collect(store) == []
+    media.close()
+    assert [each.path for each in collect(store, dry_run=True)] == [f"media/{name(FIRST)}"]
+    assert [each.path for each in collect(store)] == [f"media/{name(FIRST)}"]
+    assert media.read(name(FIRST)) is None

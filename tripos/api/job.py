@@ -136,6 +136,7 @@ class Job:
                 each.close()
             with _untold(ending):
                 ledger.close()
+            self.source.reader.media.close()
 
     async def work(self, models: Mapping[str, Model], around: Around, share: Share) -> RunEnding:
         """Make the calls of a share of a run that another process began and ends. Raises `StoreError` where what was
@@ -150,6 +151,7 @@ class Job:
                 each.close()
             with _untold(ending):
                 ledger.close()
+            self.source.reader.media.close()
 
     def _done(self, ledger: RunLedger) -> Mapping[str, Any] | None:
         """Return what an earlier run said of this work, if the store has every result of it and the list of its

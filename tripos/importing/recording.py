@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,10 +15,11 @@ from typing import Any
 from tripos.importing.records import FileRows
 from tripos.importing.row_errors import RowError
 from tripos.importing.samples import CaseReplies, ImportedReplies, read_replies
-from tripos.runs import run_row, step_rows
+from tripos.runs import run_row, step_rows, stored_media
 from tripos.settings import Config, programs_of, with_identities
 from tripos.ui import Failure
 from tripos_compiler.language import with_functions
+from tripos_compiler.language.library import media_in
 from tripos_compiler.plan import Ask, Made, Plan
 from tripos_compiler.source import DataError
 from tripos_runtime.asking.functions import NO_RELEASES, Loaded, PluginError, load_plugins
@@ -120,13 +121,33 @@ class ReplyImport:
     rows: dict[str, list[Any]]
     rejected: Sequence[RowError]
     told: dict[str, Any]
+    source: CaseSource
 
     def commit(self) -> bool:
-        """Write the rows in one commit; whether there were any. Raises `StoreError`."""
+        """Write the rows in one commit, and before it the images and other files that the prompts show; whether there
+        were any rows. Raises `StoreError`, and `Failure` E0307 where the items cannot be read any more."""
         if not self.rows:
             return False
-        Store.open(self.root, create=True).append(self.rows)
+        store = Store.open(self.root, create=True)
+        try:
+            self._keep_media(store)
+            store.append(self.rows)
+        except DataError as error:
+            raise Failure("E0307", error.message, error.help) from error
+        finally:
+            self.source.reader.media.close()
         return True
+
+    def _keep_media(self, store: Store) -> None:
+        shown = [row["messages"] for row in self.rows.get("samples", ()) if any(media_in(row["messages"]))]
+        if not shown:
+            return
+        media = self.source.reader.media
+        media.store = stored_media(store)
+        for scenario in self.source.plan.scenarios:  # what a cell holds is kept when it is read
+            deque(self.source.of(scenario, Selection()), 0)
+        for messages in shown:
+            media.keep_shown(messages)
 
 
 class _NoLedger:
@@ -246,7 +267,7 @@ def _record(
         "scores": dict(scores),
     }
     if not new and not scores:
-        return ReplyImport(root, {}, rejected, told)
+        return ReplyImport(root, {}, rejected, told, source)
     options: dict[str, Any] = {"limit": None, "seed": None, "only": {}, "imported": table.source}
     if drawn := drawn_counts(source):
         options["drawn"] = drawn
@@ -255,7 +276,7 @@ def _record(
     known = None if None in costs else sum(cost for cost in costs if cost is not None)
     end = {"asked": 0, "reused": names, "failed": 0, "cost_usd": known, "finished_at": now}
     rows["run_ends"] = [{"run_id": run_id, "status": "finished", "message": f"imported: {table.source}", **end}]
-    return ReplyImport(root, dict(rows), rejected, told)
+    return ReplyImport(root, dict(rows), rejected, told, source)
 
 
 def _taken(recorder: Recorder, cases: Iterator[CaseReplies]) -> Iterator[tuple[CaseReplies, dict[str, Refusal]]]:

@@ -227,6 +227,8 @@ class Live(Keeping):
         firsts: dict[str, Draft | Adopted] = {
             name: draft_of(shared.drafts[name]) for name in numbers if name in shared.drafts
         }
+        for message in sent:  # a reply that is adopted, or comes in a batch, may have been sent from elsewhere
+            self.sources.reader.media.keep_shown(message.content)
         for name, number in numbers.items():
             if name not in firsts and (found := self._adopted(need, name, number, requests[name], at)):
                 firsts[name] = found

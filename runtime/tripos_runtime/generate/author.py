@@ -190,6 +190,8 @@ class Asker:
                 self.on_unasked(need)
             return pending(call.step.name)
         caller = self.callers[call.model]
+        for message in sent:
+            self.sources.reader.media.keep_shown(message.content)
         asked = SentRequest(
             caller.model, question, sent, call.language, name=name, contents=self.sources.reader.media.content
         )

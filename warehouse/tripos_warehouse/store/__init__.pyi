@@ -52,6 +52,7 @@ from .locks import (
     LIST as LIST,
     PARTS_LOCK as PARTS_LOCK,
     SEGMENT as SEGMENT,
+    SHOWN as SHOWN,
     Claims as Claims,
     Locks as Locks,
     Peers as Peers,

@@ -15,6 +15,7 @@ import errno
 import os
 import struct
 import sys
+import time
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -117,9 +118,10 @@ class Peers:
 
 
 CLAIMS = "claims"
-CLAIM, SEGMENT, PARTS_LOCK, LIST, COMPACTION, IMPORT = "claim", "segment", "parts", "list", "compaction", "import"
-"""What is locked: a piece of work, a journal segment, the parts of a commit, a list of names, the right to compact, and
-the right to import scores."""
+CLAIM, SEGMENT, PARTS_LOCK, LIST = "claim", "segment", "parts", "list"
+COMPACTION, IMPORT, SHOWN = "compaction", "import", "shown"
+"""What is locked: a piece of work, a journal segment, the parts of a commit, a list of names, the right to compact, the
+right to import scores, and what models are shown, which is shared by those who show it."""
 
 _HALF = 2**62
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
@@ -176,6 +178,12 @@ class Locks:
         if self._owned and self.real:
             return self._set(fcntl.F_RDLCK, place)
         return self.hold(place)
+
+    def await_share(self, place: int) -> None:
+        """Take the lock of `place` beside others who share it, once nobody has it alone. Where locks belong to the
+        process, nobody can share, and it is tried once."""
+        while not self.share(place) and self._owned:
+            time.sleep(0.02)
 
     def free(self, place: int) -> None:
         """Let go of `place`."""

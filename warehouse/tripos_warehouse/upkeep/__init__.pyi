@@ -16,8 +16,7 @@ from .housekeeping import (
     collect as collect,
 )
 from .media import (
-    MEDIA_FOLDER as MEDIA_FOLDER,
-    read_medium as read_medium,
+    MediaKeeper as MediaKeeper,
 )
 from .merging import (
     Merged as Merged,

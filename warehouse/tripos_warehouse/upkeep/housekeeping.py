@@ -28,6 +28,7 @@ from tripos_warehouse.store import (
     segments,
     stem_of,
 )
+from tripos_warehouse.upkeep.media import collect_media, unneeded_media
 from tripos_warehouse.views import CACHE
 
 GRACE_S = 3600.0
@@ -57,10 +58,11 @@ def collect(store: Store, grace_s: float = GRACE_S, *, dry_run: bool = False) ->
             store.recover()
         gone = [
             removed
-            for found in (_replaced, _orphans, _temporary, _stale_works, _unused_indexes)
+            for found in (_replaced, _orphans, _temporary, _stale_works, _unused_indexes, unneeded_media)
             for removed in _remove(store, found(store, grace_s), dry_run)
         ]
         if store.bucket is not None:
+            gone += [Removed(*each) for each in collect_media(store, store.bucket, grace_s, dry_run=dry_run)]
             gone += [Removed(*each) for each in collect_objects(store.bucket, dry_run=dry_run)]
         return gone
     except OSError as error:

@@ -6,11 +6,12 @@ import hashlib
 import re
 from base64 import b64decode
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tripos_compiler.language.library import Medium, MediumKind, UnfitMedium
+from tripos_compiler.language.library import Medium, MediumKind, UnfitMedium, media_in
 from tripos_runtime.datasets.files.media_formats import medium_of
 
 MOST_HELD = 2**28
@@ -46,10 +47,12 @@ def cell_of(value: Any) -> bytes | str:
 
 @dataclass(frozen=True)
 class MediaStore:
-    """Keeps contents by digest: `keep` leaves one that is there as it is, `read` gives None for one that is not."""
+    """Keeps contents by digest: `keep` leaves one that is there as it is, `read` gives None for one that is not.
+    After `close` nobody waits for rows that name them."""
 
     keep: Callable[[str, bytes], None]
     read: Callable[[str], bytes | None]
+    close: Callable[[], None]
 
 
 @dataclass
@@ -97,6 +100,7 @@ class KnownMedia:
         not to be had any more, or has changed."""
         held = self._held.get(medium.sha256)
         if held is not None:
+            self._keep(medium.sha256, held)
             return held
         place = self._places.get(medium.sha256)
         found = place.read_bytes() if place is not None and place.is_file() else None
@@ -112,6 +116,22 @@ class KnownMedia:
         self._held[medium.sha256] = found
         self._size += len(found)
         return found
+
+    def close(self) -> None:
+        """Let go of the store: the rows that name contents are there by now."""
+        if self.store is not None:
+            self.store.close()
+            self.store = None
+            self._kept.clear()
+
+    def keep_shown(self, text: str) -> None:
+        """Put in the store of the run, if there is one, what the marks in a text show. What is not to be had any more
+        is passed over: whoever sends it is told by `content`."""
+        if self.store is not None:
+            for medium in media_in(text):
+                if medium.sha256 not in self._kept:
+                    with suppress(OSError):
+                        self.content(medium)
 
     def _keep(self, sha256: str, content: bytes) -> None:
         if self.store is not None and sha256 not in self._kept:

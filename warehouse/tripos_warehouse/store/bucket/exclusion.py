@@ -60,7 +60,5 @@ def _is_at_work(held: HeldObject) -> bool:
 
 def _is_old(bucket: Bucket, place: str, held: HeldObject) -> bool:
     """Return true if whoever is at work began long ago, by two times of the store's clock."""
-    asked = f"{place}.asked"
-    bucket.objects.put(asked, uuid.uuid4().hex.encode())
-    now = bucket.objects.written_at(asked)
+    now = bucket.objects.clock(f"{place}.asked")
     return now is not None and (now - held.written_at).total_seconds() > LEASES * bucket.lease_s

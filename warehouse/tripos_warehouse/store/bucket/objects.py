@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import random
 import time
+import uuid
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -99,6 +100,12 @@ class Objects:
     def written_at(self, name: str) -> datetime | None:
         """Return when the store wrote an object, by its own clock; None where there is none. Raises as `get` does."""
         return self._patiently(lambda: obstore.head(self._store, name)["last_modified"])
+
+    def clock(self, name: str) -> datetime | None:
+        """Return what the store's own clock shows, by an object that is written anew under this name. Raises as `get`
+        does."""
+        self.put(name, uuid.uuid4().hex.encode())
+        return self.written_at(name)
 
     def create(self, name: str, content: bytes, ends_s: float | None = None) -> bool:
         """Write an object if its name is free, and return true if the object that is there then is this one.
