@@ -6,17 +6,20 @@ Null streams first: items on which two models do not differ, looked at after eac
 confidence sequence ever found a difference, and how often a z test at 5 % did from the 20th item on. Then populations
 of 300 items of which a sequence left the mean at any time. Then 40 comparisons: 20 of simulated models, and 20 of
 tutors whom people graded (MRBench, in `../shared/data`, where it is there). Each is decided by all its items with a
-paired t test, and again in 25 random orders by a sequence that stops. An undecided one costs all items.
+paired t test, and again in 25 random orders by a sequence that stops. An undecided one costs all items. Beside it:
+what no sequence can go below, and what a t test of a fixed number of items costs that knows the difference before.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 
@@ -184,6 +187,15 @@ def hindsight(first: Floats, second: Floats, span: float) -> float:
     return least
 
 
+def known_before(first: Floats, second: Floats, power: float) -> float:
+    """Return the share of items after which a t test, at a number of items that is fixed by the difference and the
+    standard deviation of all of them, decides with this probability."""
+    differences = first - second
+    z = abs(differences.mean()) / differences.std(ddof=1) * math.sqrt(len(differences))
+    needed = NormalDist().inv_cdf(1 - LEVEL / 2) + NormalDist().inv_cdf(power)
+    return min(1.0, float((needed / z) ** 2)) if z else 1.0
+
+
 def drawn(comparisons: list[tuple[str, Floats, Floats, float]], items: int) -> list[tuple[str, Floats, Floats, float]]:
     """Draw so many conversations of each comparison of tutors, with replacement: benchmarks have more than MRBench."""
     random = np.random.default_rng(2)
@@ -215,11 +227,19 @@ def main() -> None:
     told_all = [replay(*each) for each in (*simulated(), *graded())]
     for each in told_all:
         print(f"  {each.name:48}{each.decision:>3}{each.cost:>10.1%}{each.wrong:>10.1%}{each.undecided:>10.1%}")
-    costs, wrong = [each.cost for each in told_all], [each.wrong for each in told_all]
-    print(f"{len(told_all)} comparisons: cost {np.median(costs):.1%} in the median, {np.mean(costs):.1%} in the mean;")
-    print(f"  another decision {np.mean(wrong):.1%}")
-    best = [hindsight(first, second, span) for _, first, second, span in (*simulated(), *graded())]
+    decided = [each for each in told_all if each.decision]
+    parts = {"comparisons": told_all, "that all items decide": decided, "simulated": told_all[:20]}
+    for name, part in {**parts, "of tutors": told_all[20:]}.items():
+        costs = [each.cost for each in part]
+        if costs:
+            print(f"{len(part)} {name}: cost {np.median(costs):.1%} in the median, {np.mean(costs):.1%} in the mean")
+    print(f"  another decision {np.mean([each.wrong for each in told_all]):.1%}")
+    every = [*simulated(), *graded()]
+    best = [hindsight(first, second, span) for _, first, second, span in every]
     print(f"  the best bet in hindsight costs {np.median(best):.1%} in the median")
+    for power in (0.8, 0.9, 0.95):
+        fixed = [known_before(first, second, power) for _, first, second, _ in every]
+        print(f"  a fixed number for the known difference with a power of {power:.0%}: {np.median(fixed):.1%}")
     for items in (500, 1000, 2000):
         more = [replay(*each) for each in drawn(graded(), items)]
         both = [each.cost for each in told_all[: len(told_all) - len(more)]] + [each.cost for each in more]

@@ -14,15 +14,16 @@ from tripos_warehouse.statistics.design import AsymptoticSequence, BettingSequen
 from tripos_warehouse.statistics.design.sequences import rho_squared
 
 VALUES = [((7 * i * i + 3 * i) % 11) / 10 for i in range(30)]
-# `betting_mart` of confseq 0.0.11 with λ without a bound, cut at each bet over the mean; the mean over bets.
+# `diversified_betting_mart` of confseq 0.0.11 with bets over the standard deviation of the values before, cut at 0.9 of
+# the capital; weights of one over the bet.
 CONFSEQ: list[tuple[int | None, float, float]] = [
-    (None, 0.3, 0.9529151595364687),
+    (None, 0.3, 1.0),
     (None, 0.4, 1.0),
-    (None, 0.6, 0.12693648000084956),
-    (None, 0.75, 3.9234523827979485e-05),
-    (50, 0.3, 0.16983609326431498),
+    (None, 0.6, 0.4938136971080377),
+    (None, 0.75, 0.00043522098528081006),
+    (50, 0.3, 0.057540514816992426),
     (50, 0.4, 1.0),
-    (50, 0.6, 0.0003111915642235338),
+    (50, 0.6, 0.00020392622106720385),
     (50, 0.75, 0.0),
 ]
 

@@ -25,8 +25,15 @@ import numpy as np
 from tripos_warehouse.statistics.found import StatisticResult
 from tripos_warehouse.statistics.ratings import Floats
 
-LEAST_BET, BOLDEST_BET, BETS_APART = 0.02, 0.9, 2.2
-"""The shares of the capital that are bet: from the least to the boldest, each about so many times the one before."""
+LEAST_BET, BOLDEST_BET, BETS_APART = 0.02, 1.0, 2.2
+"""The bets for each standard deviation: from the least to the boldest, each about so many times the one before."""
+LEAST_PLANNED, LEAST_POPULATION = 4.0, 2.0
+"""The least bet times the root of the values that there may be: a smaller one wins too little by the last of them. In a
+population bets grow with the share that was drawn, so the first may be smaller."""
+MOST_STAKED = 0.9
+"""The most of the capital that a value can lose."""
+GUESSED_VALUES, GUESSED_VARIANCE = 5, 1 / 16
+"""How many values the first guess of their variance counts for, and that guess, on a scale from 0 to 1."""
 STEPS = 1000
 """The means of the scale that are played against. An end of an interval is the last of them that is ruled out, so it is
 further out than need be by up to one step."""
@@ -60,12 +67,15 @@ class BettingSequence:
 
     With values x and a mean m as shares of the way between the ends, the capital after t values is
 
-        K⁺(m) = 1/G · Σ over bets g of Π (1 + g (x_i / m_i − 1)),  K⁻(m) the same of 1 − x and 1 − m
+        K⁺(m) = Σ over bets g of w_g Π (1 + λ_i (x_i − m_i)),  λ_i = min(g / s_i, 0.9 / m_i),  w_g ~ 1 / g
 
-    a mixture over bets (the grid Kelly of Waudby-Smith and Ramdas 2023, section B.6), for it learns which bet suits and
-    the interval has no gap; `planned` is how many values there may be at most. m_i is m; of a population of N without
-    replacement it is what the rest would have to have, (N m − Σ_{j<i} x_j) / (N − i + 1) (their section 5.2). m is
-    ruled out at a level α once K⁺ or K⁻ came to 2/α (Ville 1939), and so is what the known values leave no room for.
+    K⁻(m) the same of 1 − x and 1 − m. s_i is the standard deviation of the values before x_i, so a bet suits answers
+    and narrow marks alike. The mixture over bets (as the grid Kelly of Waudby-Smith and Ramdas 2023, section B.6)
+    learns which of them suits, and the interval has no gap, as each factor falls with m; `planned` is how many values
+    there may be at most. m_i is m; of a population of N without replacement it is what the rest would have to have,
+    (N m − Σ_{j<i} x_j) / (N − i + 1) (their section 5.2), which moves away from the truth as the rest gets smaller, so
+    there g is N / (N − i + 1) times as bold. m is ruled out at a level α once K⁺ or K⁻ came to 2/α (Ville 1939), and so
+    is what the known values leave no room for.
 
     A missing value is one at the low end for the low end of the interval, and one at the high end for the high one, so
     the interval holds the mean whatever it would have been.
@@ -86,9 +96,10 @@ class BettingSequence:
         self.population = population
         self.n = 0
         self.missing = 0
-        self._total = 0.0
+        self._total = self._squares = 0.0
         self._means: Floats = np.arange(1, steps) / steps
-        self._bets = bets_of(population if planned is None else planned)
+        self._bets = bets_of(planned) if population is None else bets_of(population, LEAST_POPULATION)
+        self._weights = 1 / self._bets / (1 / self._bets).sum()
         shape = (len(self._means), len(self._bets))
         self._up, self._down = np.zeros(shape), np.zeros(shape)
         self._most_up, self._most_down = np.zeros(len(self._means)), np.zeros(len(self._means))
@@ -109,21 +120,43 @@ class BettingSequence:
             raise ValueError(f"{value} does not lie between {low} and {high}")
         share = None if value is None else min(1.0, max(0.0, (value - low) / (high - low)))
         known = self.n - self.missing
-        self._bet(self._up, self._most_up, 0.0 if share is None else share, self._means, self._total)
+        rest = 1.0 if self.population is None else (self.population - self.n) / self.population
+        bets = self._bets / (self._deviation * rest)
+        self._bet(self._up, self._most_up, 0.0 if share is None else share, bets, self._means, self._total)
         self._bet(
-            self._down, self._most_down, 0.0 if share is None else 1 - share, 1 - self._means, known - self._total
+            self._down,
+            self._most_down,
+            0.0 if share is None else 1 - share,
+            bets,
+            1 - self._means,
+            known - self._total,
         )
         self.n += 1
         self.missing += share is None
         self._total += share or 0.0
+        self._squares += (share or 0.0) ** 2
 
-    def _bet(self, capital: Floats, most: Floats, seen: float, means: Floats, total: float) -> None:
+    @property
+    def _deviation(self) -> float:
+        """The standard deviation of the values so far, as shares of the scale."""
+        known = self.n - self.missing
+        about = max(0.0, self._squares - self._total**2 / known) if known else 0.0
+        return math.sqrt((GUESSED_VALUES * GUESSED_VARIANCE + about) / (GUESSED_VALUES + known))
+
+    def _bet(self, capital: Floats, most: Floats, seen: float, bets: Floats, means: Floats, total: float) -> None:
         """Add what a value wins against each mean to the logarithms of the capital."""
         if self.population is not None:  # what the rest would have to have
             means = np.clip((self.population * means - total) / (self.population - self.n), 1e-12, None)
         # A mean that leaves less than nothing to the rest is ruled out by `interval`, and bets on it are void.
-        capital += np.log1p(self._bets * (seen / means[:, None] - 1))
-        np.maximum(most, _mixed(capital), out=most)
+        against = means[:, None]
+        capital += np.log1p(np.minimum(bets, MOST_STAKED / against) * (seen - against))
+        np.maximum(most, self._mixed(capital), out=most)
+
+    def _mixed(self, capital: Floats) -> Floats:
+        """Return the logarithm of the mean capital over bets, the least of which weigh most."""
+        most = capital.max(axis=1)
+        mixed: Floats = most + np.log(np.exp(capital - most[:, None]) @ self._weights)
+        return mixed
 
     def interval(self, level: float = 0.05) -> tuple[float, float]:
         """Return the ends of the interval, those of the scale at worst."""
@@ -157,26 +190,19 @@ class BettingSequence:
         return min(1.0, 2 * math.exp(-max(up, down)))
 
 
-def bets_of(planned: int | None) -> Floats:
-    """Return the shares of the capital that are bet side by side: none so small that it cannot win within the planned
-    number of values.
+def bets_of(planned: int | None, least: float = LEAST_PLANNED) -> Floats:
+    """Return the bets for each standard deviation that are made side by side: none so small that it cannot win within
+    the planned number of values.
 
     >>> bets_of(None).round(3).tolist()
-    [0.02, 0.043, 0.092, 0.196, 0.42, 0.9]
-    >>> bets_of(100).round(3).tolist()
-    [0.2, 0.424, 0.9]
+    [0.02, 0.044, 0.096, 0.209, 0.457, 1.0]
+    >>> bets_of(1000).round(3).tolist()
+    [0.126, 0.252, 0.502, 1.0]
     """
-    least = LEAST_BET if planned is None else min(0.3, max(LEAST_BET, 2 / math.sqrt(max(planned, 1))))
+    least = LEAST_BET if planned is None else min(0.7, max(LEAST_BET, least / math.sqrt(max(planned, 1))))
     many = 1 + max(1, round(math.log(BOLDEST_BET / least) / math.log(BETS_APART)))
     bets: Floats = np.geomspace(least, BOLDEST_BET, many)
     return bets
-
-
-def _mixed(capital: Floats) -> Floats:
-    """Return the logarithm of the mean capital over bets."""
-    most = capital.max(axis=1)
-    mixed: Floats = most + np.log(np.exp(capital - most[:, None]).mean(axis=1))
-    return mixed
 
 
 class AsymptoticSequence:
@@ -271,7 +297,7 @@ def mean_sequence(
 
     >>> found = mean_sequence([1, 1, 0, 1, 1, 1, 1, 1, 0, 1] * 8, (0, 1), population=100, null=0.5)
     >>> round(found.value, 2), round(found.low, 2), round(found.high, 2), found.p < 0.001
-    (0.8, 0.73, 0.84, True)
+    (0.8, 0.71, 0.84, True)
     """
     if ends is None and population is not None:
         raise ValueError("a sequence of a population needs the ends of its scale")
