@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tripos_compiler.diagnostics import Diagnostic, Diagnostics, Silenced, split_silenced
 from tripos_compiler.language.changes import check_version
 from tripos_compiler.plan import Extended, Plan
 from tripos_compiler.resolve import Index, Memory, Program, ReadText, check_released, resolve
 from tripos_compiler.secrecy import check_marks, prove
-from tripos_compiler.source import DataReader, FoundRelease, NoData, ReleaseFinder, Source
+from tripos_compiler.source import DataReader, FoundRelease, NoData, ReleaseFinder, Source, dataclass
 from tripos_compiler.statements.analysis import count_embeddings_once
 from tripos_compiler.statements.datasets import check_origins, generation_calls, lower_datasets
 from tripos_compiler.statements.declarations import (

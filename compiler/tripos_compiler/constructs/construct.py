@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 from tripos_compiler.constructs.signature import Signature
+from tripos_compiler.source import dataclass
 
 FILE = "file"
 """The body of a file."""

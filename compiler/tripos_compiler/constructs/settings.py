@@ -6,8 +6,9 @@ A test compares the two.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
+
+from tripos_compiler.source import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
-from tripos_compiler.source import Block, CallExpr, Member, Name, Number, RangeExpr, Span, SymbolExpr, Syntax, Text
+from tripos_compiler.source import (
+    Block,
+    CallExpr,
+    Member,
+    Name,
+    Number,
+    RangeExpr,
+    Span,
+    SymbolExpr,
+    Syntax,
+    Text,
+    dataclass,
+)
 
 Labels = list[tuple[Name | None, Text]]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 from tripos_compiler.diagnostics.codes import CODES
-from tripos_compiler.source import Span
+from tripos_compiler.source import Span, dataclass
 
 EVERY = "warnings"
 """What stands for every code."""

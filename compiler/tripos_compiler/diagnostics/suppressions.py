@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from tripos_compiler.diagnostics.codes import CODES
 from tripos_compiler.diagnostics.model import Diagnostic, Diagnostics, Edit, Label, nearest
-from tripos_compiler.source import PIECE, Source, Span, find_comments
+from tripos_compiler.source import PIECE, Source, Span, dataclass, find_comments
 
 ALLOW = re.compile(
     r"#\s*allow\s+(?P<codes>[ERSW]\d\w*(?:\s*[,，、]\s*\w+)*)\s*(?:[:：](?P<reason>.*)|(?P<unmarked>\S.*))?",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from tripos_compiler.diagnostics.model import Diagnostic, Label
 from tripos_compiler.diagnostics.quantities import counted
 from tripos_compiler.diagnostics.suppressions import Silenced
 from tripos_compiler.diagnostics.translation import localized
 from tripos_compiler.diagnostics.wrapping import display_width, printable, wrap
+from tripos_compiler.source import dataclass
 
 TAB = "    "
 NEAR = 8

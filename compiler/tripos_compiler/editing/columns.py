@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import groupby, zip_longest
 from typing import Literal
 
@@ -19,6 +18,7 @@ from tripos_compiler.source import (
     Syntax,
     TableRow,
     Text,
+    dataclass,
 )
 
 FITS = 100

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Literal
 
 from tripos_compiler.source import (
@@ -24,6 +24,7 @@ from tripos_compiler.source import (
     TableRow,
     Text,
     UnaryExpr,
+    dataclass,
 )
 
 Kind = Literal["word", "number", "string", "row", "sign", "comment", "newline"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pygments.lexer import RegexLexer, default, include, words
@@ -26,6 +25,7 @@ from tripos_compiler.constructs import (
     Word,
     constructs_in,
 )
+from tripos_compiler.source import dataclass
 
 NAME = r"[^\W\d]\w*"
 NUMBER = r"(?<![\w)\]])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|(?<=\.\.)-?\d+(?:\.\d+)?"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from tripos_compiler.diagnostics import display_width
 from tripos_compiler.editing.columns import FITS, HeadPart, Row, align_columns, align_tables, lines_of, table_row
 from tripos_compiler.editing.format_tokens import FormatToken, Scan
-from tripos_compiler.source import Block, Entry, Line, Name, Source, Span, Syntax, TableRow
+from tripos_compiler.source import Block, Entry, Line, Name, Source, Span, Syntax, TableRow, dataclass
 from tripos_compiler.syntax import read_text
 
 QUOTES = '"""'

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 
@@ -27,6 +26,7 @@ from tripos_compiler.plan import (
     Step,
     Verdict,
 )
+from tripos_compiler.source import dataclass
 
 Only = Mapping[str, Collection[str]]
 """The values that are selected, by the name of an arm; other names are ignored."""

@@ -7,7 +7,6 @@ nothing else takes the data set, no others need to be written.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import assert_never
 
 from tripos_compiler.plan import (
@@ -35,6 +34,7 @@ from tripos_compiler.plan import (
     Type,
     Unary,
 )
+from tripos_compiler.source import dataclass
 
 
 def outside_changes(before: Step, after: Step, old: Plan, new: Plan) -> list[str]:

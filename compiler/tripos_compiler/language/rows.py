@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -20,6 +19,7 @@ from tripos_compiler.language.library import (
     type_notation,
 )
 from tripos_compiler.plan import Axis, DataField, Dataset, Type, digest
+from tripos_compiler.source import dataclass
 
 SPEAKERS = ("speaker", "role", "from", "user", "name")
 SAID = ("text", "content", "value", "utterance", "message")

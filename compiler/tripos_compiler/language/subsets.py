@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tripos_compiler.language.contexts import allowed_cells, count_cells
 from tripos_compiler.plan import Plan, Scenario, Subset, digest
+from tripos_compiler.source import dataclass
 
 Drawn = frozenset[tuple[str, str]]
 """The items that were drawn: scenarios with the names of items there."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tripos_compiler.language.library import BETWEEN, leaves
-from tripos_compiler.source import LocatedText
+from tripos_compiler.source import LocatedText, dataclass
 
 DEEPEST = 64
 """So many levels a tree may have below its root."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tripos_compiler.plan.expressions import BoolType, IntegerType, ListType, NumberType, RecordType
+from tripos_compiler.source import dataclass
 
 LIKELIHOODS = RecordType(
     fields={

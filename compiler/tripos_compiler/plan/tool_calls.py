@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tripos_compiler.plan.base import Part
 from tripos_compiler.plan.expressions import BoolType, JsonType, Labels, ListType, RecordType, TextType, Type
+from tripos_compiler.source import dataclass
 
 TOOL_CALL = RecordType(fields={"name": TextType(), "arguments": JsonType(), "readable": BoolType()})
 """A call as expressions see it. What is not `readable` has no name, or arguments that are no JSON object."""

@@ -7,7 +7,7 @@ its warnings are left to those who released it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tripos_compiler.constructs import Statement, read_statements
 from tripos_compiler.diagnostics import Diagnostic, Edit, Label, not_utf8
@@ -15,7 +15,17 @@ from tripos_compiler.plan import Dataset, Tree
 from tripos_compiler.resolve.memory import Memory
 from tripos_compiler.resolve.program import Program, ReadText, ReleaseImport, locale_of, path_beside
 from tripos_compiler.resolve.release_selection import take
-from tripos_compiler.source import DIGEST, FoundRelease, Name, ReleaseRequest, Source, Text, UnfitRelease, read_asked
+from tripos_compiler.source import (
+    DIGEST,
+    FoundRelease,
+    Name,
+    ReleaseRequest,
+    Source,
+    Text,
+    UnfitRelease,
+    dataclass,
+    read_asked,
+)
 from tripos_compiler.syntax import parse, warn_of_deception
 
 

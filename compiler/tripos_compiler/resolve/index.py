@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.source import Span
+from tripos_compiler.source import Span, dataclass
 
 
 @dataclass(frozen=True)

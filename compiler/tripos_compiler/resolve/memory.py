@@ -7,7 +7,7 @@ where the reader is another.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from tripos_compiler.constructs import Statement
@@ -16,7 +16,7 @@ from tripos_compiler.plan import CallCount, Dataset, Made
 from tripos_compiler.resolve.index import Index
 from tripos_compiler.resolve.program import NamedColumn, Program
 from tripos_compiler.resolve.scope import KnownCopies, LoadedDataset
-from tripos_compiler.source import Entry, Span
+from tripos_compiler.source import Entry, Span, dataclass
 from tripos_compiler.syntax import ParseMemory
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -46,6 +46,7 @@ from tripos_compiler.source import (
     Span,
     Syntax,
     Text,
+    dataclass,
 )
 
 if TYPE_CHECKING:

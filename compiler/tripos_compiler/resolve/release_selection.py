@@ -5,12 +5,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.resolve.program import Program
-from tripos_compiler.source import Block, Entry, FoundRelease, Line, Name, Segment, Source, Span, Syntax, TableRow, Text
+from tripos_compiler.source import (
+    Block,
+    Entry,
+    FoundRelease,
+    Line,
+    Name,
+    Segment,
+    Source,
+    Span,
+    Syntax,
+    TableRow,
+    Text,
+    dataclass,
+)
 
 WORDS: Mapping[str, tuple[str, ...]] = {
     "scenarios": ("scenario",),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
 from tripos_compiler.language.library import Lack, unguarded_lacks
 from tripos_compiler.plan import Dataset, Expr, Made, Type
-from tripos_compiler.source import Origin, Span
+from tripos_compiler.source import Origin, Span, dataclass
 
 
 @dataclass(frozen=True)

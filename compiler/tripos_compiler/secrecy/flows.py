@@ -8,7 +8,7 @@ tells nothing. Whether a part has a value is told with it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol, assert_never
 
 from tripos_compiler.constructs import Statement
@@ -34,7 +34,7 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.resolve import KINDS, Index, Program
 from tripos_compiler.secrecy.labels import PUBLIC, Flow, Secrets, one_of_several, union, within
-from tripos_compiler.source import Span
+from tripos_compiler.source import Span, dataclass
 
 
 @dataclass(frozen=True)

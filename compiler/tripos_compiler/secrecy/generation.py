@@ -8,7 +8,7 @@ a row that was refused, on that too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from tripos_compiler.constructs import Statement
@@ -19,7 +19,7 @@ from tripos_compiler.plan import Ask, Binary, Call, Data, Derived, Expr, Made, R
 from tripos_compiler.secrecy.flows import Flows, Revealed, SecretTables, SourcePlaces
 from tripos_compiler.secrecy.labels import NONE, PUBLIC, About, Flow, Secret, Secrets, called, onward, union, within
 from tripos_compiler.secrecy.regions import EVERY, Condition, conditions
-from tripos_compiler.source import Span
+from tripos_compiler.source import Span, dataclass
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ a whole depends on stands apart from what its elements and fields do, so that `l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.secrecy.regions import EVERY, Condition, Region
-from tripos_compiler.source import Span
+from tripos_compiler.source import Span, dataclass
 
 TaintTrail = tuple[Label, ...]
 """The way that a secret took, step by step from the field that is secret."""

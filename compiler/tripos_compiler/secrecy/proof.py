@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import combinations
 
 from tripos_compiler.diagnostics import Label
@@ -44,7 +44,7 @@ from tripos_compiler.secrecy.regions import Condition, are_disjoint
 from tripos_compiler.secrecy.scenario_rows import RowsAtHand
 from tripos_compiler.secrecy.scenarios import SHOWN, Following
 from tripos_compiler.secrecy.tables import MAY_READ, Copies, DatasetSecrets
-from tripos_compiler.source import Span
+from tripos_compiler.source import Span, dataclass
 
 FOLLOWS = ("W1001", "W1008")
 """What is said of the protocol where answers are shown: the question answers itself, shots hold the answer."""

@@ -8,10 +8,11 @@ so a region is never smaller than it is said to be.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from tripos_compiler.plan import Binary, Expr, Items, Literal_, Ref, Unary
+from tripos_compiler.source import dataclass
 
 Value = str | int | float | bool | None
 Operator = Literal["==", "!=", "<", "<=", ">", ">=", "in", "not in"]

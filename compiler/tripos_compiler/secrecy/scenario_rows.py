@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tripos_compiler.plan import Expr, Ref, Scenario
 from tripos_compiler.secrecy.generation import TableSecrets
 from tripos_compiler.secrecy.labels import PUBLIC, About, Flow, Secret, Secrets, TaintTrail, called
 from tripos_compiler.secrecy.regions import OWN, Condition, are_disjoint, conditions
 from tripos_compiler.secrecy.tables import DatasetSecrets
+from tripos_compiler.source import dataclass
 
 
 @dataclass

@@ -7,7 +7,7 @@ is told too. What another role was told, it may repeat, by what it says and by s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
@@ -52,7 +52,7 @@ from tripos_compiler.secrecy.labels import (
 from tripos_compiler.secrecy.regions import Condition
 from tripos_compiler.secrecy.scenario_rows import RowsAtHand
 from tripos_compiler.secrecy.tables import DatasetSecrets
-from tripos_compiler.source import Span
+from tripos_compiler.source import Span, dataclass
 
 SHOWN = "these shots tell"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
@@ -12,6 +12,7 @@ from tripos_compiler.resolve import Copy
 from tripos_compiler.secrecy.flows import Revealed, SourcePlaces
 from tripos_compiler.secrecy.generation import GenerationFlow, TableSecrets
 from tripos_compiler.secrecy.labels import NONE, PUBLIC, About, Flow, Secret, Secrets, onward, union, within
+from tripos_compiler.source import dataclass
 
 Copies = Mapping[tuple[str, str], tuple[Copy, ...]]
 """For a field of a data set, the secret fields of which it holds the content."""

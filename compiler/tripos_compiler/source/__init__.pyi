@@ -1,3 +1,4 @@
+from .data_classes import dataclass as dataclass
 from .inputs import (
     DIGEST as DIGEST,
     DataError as DataError,

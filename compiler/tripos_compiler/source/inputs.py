@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import PurePosixPath
 from typing import Any, Literal, Protocol
+
+from tripos_compiler.source.data_classes import dataclass
 
 ASKED = re.compile(r"(?P<name>[^\W\d]\w*)@(?P<version>\d+(\.\d+){0,2}([-+][\w.]+)?)")
 DIGEST = re.compile("[0-9a-f]{64}")

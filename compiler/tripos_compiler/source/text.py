@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
+
+from tripos_compiler.source.data_classes import dataclass
 
 PIECE = re.compile(r'"""[\s\S]*?(?:"""|\Z)|"(?:\\.|[^"\\\n])*"?|#[^\n]*')
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Segment, Source, Span
 
 

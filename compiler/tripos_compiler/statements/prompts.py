@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tripos_compiler.constructs import SETTINGS, Setting, Statement
 from tripos_compiler.language.library import holds_media, nfkc
 from tripos_compiler.plan import RESERVED, Extra, RecordType, Settings, Type
 from tripos_compiler.resolve import Program, Scope, forget_diagnostics, has_lost_part
-from tripos_compiler.source import Name, Number, Text
+from tripos_compiler.source import Name, Number, Text, dataclass
 from tripos_compiler.typing import FilledHole, Localised, lower_texts, read_type, record_type, type_parts
 
 TRUTH = {"true": True, "false": False}

@@ -14,13 +14,15 @@ import re
 import stat
 import sys
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, cached_property
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from re import Pattern
 from typing import Any, NamedTuple
+
+from tripos_compiler.source import dataclass
 
 GRAMMAR = "grammar.lark"
 STARTS = ("file", "hole")

@@ -18,14 +18,14 @@ that holds spans. A tree is therefore right until the next parse of its file wit
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from re import Pattern
 from typing import NamedTuple
 
 from tripos_compiler.constructs import CONSTRUCTS, FILE, places_of
 from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.source import Line, Segment, Source
+from tripos_compiler.source import Line, Segment, Source, dataclass
 from tripos_compiler.syntax.grammar_tables import tables
 from tripos_compiler.syntax.lexer import ENDINGS, LOOKALIKES, Ending, closers_after, end_of_unclosed
 

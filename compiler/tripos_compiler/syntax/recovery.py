@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.source import Source, Span
+from tripos_compiler.source import Source, Span, dataclass
 from tripos_compiler.syntax.automaton import END, Branch, Machine, Token
 from tripos_compiler.syntax.grammar_tables import tables
 from tripos_compiler.syntax.lexer import CLOSERS, OPENERS

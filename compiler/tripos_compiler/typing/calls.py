@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from tripos_compiler.diagnostics import Label, nearest
 from tripos_compiler.language.library import FUNCTIONS, Function, Parameter, Wrong, fits, lack_of, type_notation
@@ -18,7 +17,7 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.resolve import Binding, FormulaScorer, PossibleLack, Typed, joint_lacks
 from tripos_compiler.resolve.plugins import find_plugin
-from tripos_compiler.source import Argument, CallExpr, Name
+from tripos_compiler.source import Argument, CallExpr, Name, dataclass
 from tripos_compiler.typing.checker import Checker
 from tripos_compiler.typing.comprehensions import comprehension, is_comprehension
 

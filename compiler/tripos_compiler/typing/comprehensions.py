@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from tripos_compiler.constructs import Statement
@@ -11,7 +11,7 @@ from tripos_compiler.language import names_in
 from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import Each, ListType, Loop, RecordType, TextType, Type
 from tripos_compiler.resolve import Binding, PossibleLack, Typed, record_fields
-from tripos_compiler.source import Argument, BinaryExpr, CallExpr, Member, Name, Node, Number, Syntax
+from tripos_compiler.source import Argument, BinaryExpr, CallExpr, Member, Name, Node, Number, Syntax, dataclass
 
 if TYPE_CHECKING:
     from tripos_compiler.typing.checker import Checker

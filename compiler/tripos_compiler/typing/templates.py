@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tripos_compiler.constructs import Labels, Statement
 from tripos_compiler.diagnostics import Diagnostics
@@ -12,7 +12,19 @@ from tripos_compiler.language import names_in
 from tripos_compiler.language.library import MEDIA, element_type, holds_media, type_notation
 from tripos_compiler.plan import Hole, MetricsType, Passage, Ref, Template, Texts
 from tripos_compiler.resolve import Program, Scope, Typed
-from tripos_compiler.source import BinaryExpr, CallExpr, Group, IndexExpr, Member, Name, Span, Syntax, Text, UnaryExpr
+from tripos_compiler.source import (
+    BinaryExpr,
+    CallExpr,
+    Group,
+    IndexExpr,
+    Member,
+    Name,
+    Span,
+    Syntax,
+    Text,
+    UnaryExpr,
+    dataclass,
+)
 from tripos_compiler.syntax import parse_hole
 from tripos_compiler.typing.expressions import Elaborator
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from string import Formatter
+
+from tripos_compiler.source import dataclass
 
 NUMBER = re.compile(r"[-−+]?[\d,]*\.?\d+(?:[eE][-+]?\d+)?%?")
 TICK = "`"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic import BaseModel
 
 from tripos_compiler.language.references import outside_changes
 from tripos_compiler.plan import Grade, Judging, Part, Plan, Settings, Settling, Speaker, Step, Treatment, canonical
+from tripos_compiler.source import dataclass
 
 Weight = Literal["major", "minor", "patch"]
 WEIGHTS: tuple[Weight, ...] = ("major", "minor", "patch")

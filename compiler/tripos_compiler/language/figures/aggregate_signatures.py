@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 from tripos_compiler.plan import Type
+from tripos_compiler.source import dataclass
 
 Bounds = tuple[float | None, float | None]
 """The least and the greatest value that there can be; None where there is no bound."""

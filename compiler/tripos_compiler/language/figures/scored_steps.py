@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -35,6 +34,7 @@ from tripos_compiler.plan import (
     Treatment,
     Type,
 )
+from tripos_compiler.source import dataclass
 
 
 def why_no_headline(measure: Measure, measures: Mapping[str, Measure]) -> str | None:

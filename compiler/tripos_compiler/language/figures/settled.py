@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tripos_compiler.language.figures.scored_steps import ScoredStep, scored_by, scored_values_of
 from tripos_compiler.language.figures.value_ranges import enclosing_range, ranges_of
@@ -23,6 +23,7 @@ from tripos_compiler.plan import (
     Measured,
     Plan,
 )
+from tripos_compiler.source import dataclass
 
 DECIDED = {"<": -1, "<=": -1, ">": 1, ">=": 1}
 """The operators of expectations that a sequence can decide, and the side on which they hold."""

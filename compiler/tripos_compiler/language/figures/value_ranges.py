@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
@@ -35,6 +34,7 @@ from tripos_compiler.plan import (
     Unary,
     Verdict,
 )
+from tripos_compiler.source import dataclass
 
 Range = tuple[float, float]
 """The least and the greatest value that there can be."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from tripos_compiler.source import dataclass
 
 MediumKind = Literal["image", "audio", "file"]
 OPEN, CLOSE = "⟦", "⟧"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+from tripos_compiler.source import dataclass
 
 LARGEST = 1.7976931348623157e308
 """No number is further from 0: what is, has no value."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Collection, Hashable, Mapping, Sequence, Set as AbstractSet
-from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar, assert_never
 
 from tripos_compiler.language.library.types import (
@@ -41,6 +40,7 @@ from tripos_compiler.plan import (
     TextType,
     Type,
 )
+from tripos_compiler.source import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Mapping, Sequence, Set as AbstractSet
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from tripos_compiler.language.library.partiality import Partial, Wrong
@@ -22,6 +21,7 @@ from tripos_compiler.language.library.patterns import (
 )
 from tripos_compiler.language.library.types import Implied, is_of_paths, ordered, type_notation, without_optional
 from tripos_compiler.plan import Type
+from tripos_compiler.source import dataclass
 
 Types = Mapping[str, Type | Sequence[Type]]
 """The types of the arguments that are given, by the name of their parameter; of one that takes many, all of them."""

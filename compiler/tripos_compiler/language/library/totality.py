@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal
 
 from tripos_compiler.language.library.partiality import Known
 from tripos_compiler.language.library.table import FUNCTIONS
 from tripos_compiler.language.library.types import is_of_paths, without_optional
 from tripos_compiler.plan import AtElement, Binary, Call, Data, Each, Expr, Get, Items, Literal_, Type, Unary
+from tripos_compiler.source import dataclass
 
 COUNTS: Final = ("length", "words", "turns", "depth")
 """Functions that count, and so give no number below 0."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Set as AbstractSet
-from dataclasses import dataclass
 from typing import Any, Literal, NewType, TypedDict, TypeVar
 
 from tripos_compiler.plan import (
@@ -16,6 +15,7 @@ from tripos_compiler.plan import (
     TextType,
     Type,
 )
+from tripos_compiler.source import dataclass
 
 Path = NewType("Path", str)
 """A way through a tree: the names from its root to a node, joined by ` / `."""

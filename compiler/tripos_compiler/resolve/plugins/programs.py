@@ -9,7 +9,6 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from tripos_compiler.constructs import Statement
@@ -18,6 +17,7 @@ from tripos_compiler.plan import BoolType, IntegerType, NumberType, Plugin, Text
 from tripos_compiler.resolve import Program, path_beside
 from tripos_compiler.resolve.plugins.loading import plugin_version, read_beside, report
 from tripos_compiler.resolve.plugins.signatures import Unusable, parse_python
+from tripos_compiler.source import dataclass
 
 WRITTEN = 'it is written `"file.py"`, relative to this file, or `"NAME VERSION"`, such as `"unit-tests 1.4"`'
 OWN = "python-"

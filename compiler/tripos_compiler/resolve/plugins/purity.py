@@ -13,7 +13,7 @@ import ast
 import builtins
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tripos_compiler.resolve.plugins.pure_names import (
     DECORATORS,
@@ -33,6 +33,7 @@ from tripos_compiler.resolve.plugins.pure_names import (
     stores,
     unsafe_attribute,
 )
+from tripos_compiler.source import dataclass
 
 MOST_MODULES = 32
 """So many modules of a package are followed."""

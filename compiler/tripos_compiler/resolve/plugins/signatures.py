@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import (
@@ -19,7 +19,7 @@ from tripos_compiler.plan import (
     TextType,
     Type,
 )
-from tripos_compiler.source import Source, Span
+from tripos_compiler.source import Source, Span, dataclass
 
 SIMPLE: dict[str, Type] = {"str": TextType(), "int": IntegerType(), "float": NumberType(), "bool": BoolType()}
 LISTS = frozenset({"list", "List", "Sequence", "MutableSequence", "Iterable"})

@@ -11,12 +11,12 @@ import math
 import operator
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from tripos_compiler.plan import DataField, DataFile, Type
 from tripos_compiler.resolve import Copy, Field, KnownCopies, LoadedDataset
 from tripos_compiler.secrecy.copies.containment import Place, Said, occurrences, said
 from tripos_compiler.secrecy.copies.row_pairs import ComparedColumn, ComparedRows, Pair, Together, ways_together
+from tripos_compiler.source import dataclass
 
 TURNED = 50
 """So many tell how often rows agree that do not belong together."""

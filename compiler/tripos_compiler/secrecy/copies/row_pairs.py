@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field, field as dataclass_field
+from dataclasses import field, field as dataclass_field
 from functools import cached_property
 from typing import Any
 
 from tripos_compiler.plan import DataField, DataFile, Type
 from tripos_compiler.resolve import LoadedDataset, LoadedRow
 from tripos_compiler.secrecy.copies.containment import GROUPED, Said, comparable_text, look_at
+from tripos_compiler.source import dataclass
 
 MOST_COUNTED = 2_000
 """So many rows tell how often values stand in a field."""

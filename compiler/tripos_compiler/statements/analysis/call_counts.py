@@ -7,7 +7,7 @@ texts that a retrieving step embeds are counted as far as the compiler knows the
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tripos_compiler.language import DATA, Unavailable, evaluate, names_in, subexpressions
@@ -29,6 +29,7 @@ from tripos_compiler.plan import (
     Verdict,
 )
 from tripos_compiler.resolve import Program
+from tripos_compiler.source import dataclass
 from tripos_compiler.statements.analysis.loop_counts import CallRange, loop_calls
 from tripos_compiler.statements.analysis.step_conditions import Case, StepOutcomes
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tripos_compiler.language import PLACE, Unavailable, elements, evaluate, names_in, subexpressions
 from tripos_compiler.plan import Expr, Loop, Step, Verdict
+from tripos_compiler.source import dataclass
 from tripos_compiler.statements.analysis.step_conditions import Case, StepOutcomes, is_evaluable
 
 Places = tuple[int, ...]

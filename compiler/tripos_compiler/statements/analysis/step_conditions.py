@@ -8,7 +8,7 @@ decline: what takes anything of it but the prompt that was sent may not take pla
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any, Final
 
@@ -46,6 +46,7 @@ from tripos_compiler.plan import (
     Unary,
     Verdict,
 )
+from tripos_compiler.source import dataclass
 from tripos_compiler.statements.analysis.step_uses import CALLING
 
 Case = Mapping[str, Any]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from tripos_compiler.diagnostics import Label, nearest
@@ -19,7 +19,7 @@ from tripos_compiler.language import (
 from tripos_compiler.language.library import MediumKind, type_notation
 from tripos_compiler.plan import DataField, DataFile, Dataset, digest
 from tripos_compiler.resolve import LoadedRow, Program
-from tripos_compiler.source import DataError, FoundFile, Span
+from tripos_compiler.source import DataError, FoundFile, Span, dataclass
 
 REPORTED_A_FILE = 3
 """After so many bad values of one file the rest are counted, not listed."""

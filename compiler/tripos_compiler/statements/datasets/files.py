@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label, nearest
 from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import DataField, Dataset, Type
 from tripos_compiler.resolve import Binding, LoadedDataset, Program, Scope, Typed, row_fields
-from tripos_compiler.source import BinaryExpr, DataError, Name, Span, Syntax, Text
+from tripos_compiler.source import BinaryExpr, DataError, Name, Span, Syntax, Text, dataclass
 from tripos_compiler.statements.datasets.file_rows import Columns, read_files
 from tripos_compiler.typing import Elaborator, axis_type, field_type, is_secret
 

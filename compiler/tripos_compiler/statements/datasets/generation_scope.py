@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
@@ -11,7 +11,7 @@ from tripos_compiler.language import names_in
 from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import Ask, Axis, DataField, Derived, Type, Verify, Walk
 from tripos_compiler.resolve import Binding, Program, Scope, record_fields
-from tripos_compiler.source import Name, Span
+from tripos_compiler.source import Name, Span, dataclass
 from tripos_compiler.statements.analysis import StepFingerprints
 from tripos_compiler.statements.datasets.files import bare_name
 from tripos_compiler.statements.prompts import Question

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tripos_compiler.constructs import Statement
@@ -13,7 +12,7 @@ from tripos_compiler.language import ParsedTree, Unavailable, evaluate, subexpre
 from tripos_compiler.language.library import BETWEEN, type_notation
 from tripos_compiler.plan import Axis, Expr, Literal_, Made, Type, Walk
 from tripos_compiler.resolve import Program
-from tripos_compiler.source import Name, Span
+from tripos_compiler.source import Name, Span, dataclass
 from tripos_compiler.statements.datasets.generation_scope import Making
 from tripos_compiler.statements.datasets.generation_source import known_rows
 from tripos_compiler.statements.declarations import branches_of

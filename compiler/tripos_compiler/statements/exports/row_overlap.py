@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.resolve import KINDS, LoadedDataset, Program, path_beside
+from tripos_compiler.source import dataclass
 from tripos_compiler.typing import free_variables, free_variables_of
 
 WILD = re.compile(r"\{\w+\}|\*")

@@ -9,14 +9,14 @@ Editors are told where the rows and fields that it names are declared.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language.library import type_notation, without_optional
 from tripos_compiler.plan import FIXED, Scenario, Type
 from tripos_compiler.resolve import KINDS, Program
-from tripos_compiler.source import Member, Name, Span, Syntax, describe_syntax
+from tripos_compiler.source import Member, Name, Span, Syntax, dataclass, describe_syntax
 from tripos_compiler.statements.declarations import RESERVED_AXES
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tripos_compiler.language.figures import Range, computed_range
+from tripos_compiler.source import dataclass
 
 Bounds = tuple[float, float]
 UNIT: Bounds = (0.0, 1.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from functools import cached_property
 
 from tripos_compiler.constructs import Statement
@@ -16,7 +16,7 @@ from tripos_compiler.language.figures import (
     judged_steps,
 )
 from tripos_compiler.resolve import NamedColumn, Program, scorer_name
-from tripos_compiler.source import Name, Span
+from tripos_compiler.source import Name, Span, dataclass
 from tripos_compiler.statements.measures.scales import Bounds
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.plan import Figure, Measure, Missing
 from tripos_compiler.resolve import Program
-from tripos_compiler.source import Name, Span, Syntax
+from tripos_compiler.source import Name, Span, Syntax, dataclass
 from tripos_compiler.statements.measures.dimensions import Parted, dimension_text
 from tripos_compiler.statements.measures.scales import Scale
 from tripos_compiler.statements.measures.scored_values import Operand, Scores

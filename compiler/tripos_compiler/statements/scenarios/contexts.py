@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.language import Unavailable, axes_in_guards, count_cells
 from tripos_compiler.plan import Arm, Axis, ChoiceType, Rows
 from tripos_compiler.resolve import Binding, LoadedDataset, Program, has_lost_part, has_lost_values
-from tripos_compiler.source import BinaryExpr, Name, Syntax
+from tripos_compiler.source import BinaryExpr, Name, Syntax, dataclass
 from tripos_compiler.typing import axis_type
 
 

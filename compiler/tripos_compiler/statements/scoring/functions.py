@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label, nearest
 from tripos_compiler.language.figures import AGGREGATES
@@ -11,7 +9,7 @@ from tripos_compiler.language.library import FUNCTIONS, fits, type_notation
 from tripos_compiler.plan import Plugin, Type
 from tripos_compiler.resolve import Binding, Program, Scope, scorer_name
 from tripos_compiler.resolve.plugins import PythonFunction, read_python
-from tripos_compiler.source import Argument, CallExpr, Name, Span
+from tripos_compiler.source import Argument, CallExpr, Name, Span, dataclass
 from tripos_compiler.typing import read_type
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tripos_compiler.constructs import Statement
 from tripos_compiler.language import names_in
 from tripos_compiler.language.library import type_notation
@@ -19,7 +17,7 @@ from tripos_compiler.resolve import (
     numbers_of,
     scorer_name,
 )
-from tripos_compiler.source import CallExpr, Name, Number
+from tripos_compiler.source import CallExpr, Name, Number, dataclass
 from tripos_compiler.statements.analysis import template_expressions
 from tripos_compiler.statements.prompts import lower_samples, lower_settings
 from tripos_compiler.statements.scoring.formulas import late_formulas, lower_formula, lower_formulas

@@ -7,7 +7,6 @@ kept of an ask holds of each turn, and what the name of the whole means is an ex
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Literal
 
@@ -28,7 +27,7 @@ from tripos_compiler.plan import (
     Unary,
 )
 from tripos_compiler.resolve import Binding, Typed
-from tripos_compiler.source import Name, Number
+from tripos_compiler.source import Name, Number, dataclass
 from tripos_compiler.statements.steps.steps import NOT_ASKED, NOT_DECIDED, Judging, Steps, warn_undefined
 from tripos_compiler.typing import Elaborator
 

@@ -6,7 +6,7 @@ What is lowered here holds for every arm; `treatments` says what remains of it u
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
@@ -28,7 +28,7 @@ from tripos_compiler.plan import (
     Verdict,
 )
 from tripos_compiler.resolve import Binding, Program, Typed, joint_lacks
-from tripos_compiler.source import CallExpr, Name, Span
+from tripos_compiler.source import CallExpr, Name, Span, dataclass
 from tripos_compiler.statements.analysis import roles_called, with_dependencies
 from tripos_compiler.statements.prompts import Question
 from tripos_compiler.typing import Elaborator, Judge, LoopSyntax, named_choice

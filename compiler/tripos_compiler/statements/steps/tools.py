@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tripos_compiler.constructs import Statement
 from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import JsonType, Tool
 from tripos_compiler.resolve import Typed
-from tripos_compiler.source import Name, Syntax
+from tripos_compiler.source import Name, Syntax, dataclass
 from tripos_compiler.statements.steps.steps import NOT_ASKED, Steps, warn_undefined
 
 WITHOUT = ("plain", "likelihood", "returns")

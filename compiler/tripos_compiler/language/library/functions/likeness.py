@@ -6,12 +6,12 @@ import heapq
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
 from tripos_compiler.language.library.functions.texts import terms_of, tokens_of
 from tripos_compiler.language.library.partiality import Undefined
+from tripos_compiler.source import dataclass
 
 RUN = 8
 """So many words in a row are hardly ever the same by chance."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from tripos_compiler.language.library.functions.late_patterns import late_pattern
+from tripos_compiler.source import dataclass
 
 DEFAULT = "en"
 """The locale of a reading that names none."""

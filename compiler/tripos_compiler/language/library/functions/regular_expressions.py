@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from re import (
     _constants as ops,
@@ -17,6 +16,8 @@ from re import (
 )
 from string import ascii_letters
 from typing import Any, Literal
+
+from tripos_compiler.source import dataclass
 
 MOST_REPEATS = 1_000
 """RE2 takes no more."""

@@ -4,14 +4,13 @@ them. Two rows are compared by their texts, and not by their keys."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tripos_compiler.language import Unavailable, evaluate, paths_in, subexpressions
 from tripos_compiler.language.contamination import HeldOutTexts, NearCopies, learned_texts
 from tripos_compiler.plan import Ask, Data, Expr, Pairing, Retrieve, Rows, Template
 from tripos_compiler.resolve import LoadedDataset, LoadedRow, Program
-from tripos_compiler.source import Span
+from tripos_compiler.source import Span, dataclass
 from tripos_compiler.statements.analysis import template_expressions
 from tripos_compiler.statements.scenarios.contexts import ScenarioCases
 from tripos_compiler.statements.steps import Steps

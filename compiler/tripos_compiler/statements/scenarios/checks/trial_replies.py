@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -17,7 +16,7 @@ from tripos_compiler.language import Fault, Unavailable, evaluate, names_in, pat
 from tripos_compiler.language.library import arguments_of
 from tripos_compiler.plan import Ask, Binary, Call, Expr, Scenario, Score, Treatment, Type
 from tripos_compiler.resolve import Program
-from tripos_compiler.source import Span
+from tripos_compiler.source import Span, dataclass
 from tripos_compiler.statements.scenarios.contexts import ScenarioCases
 from tripos_compiler.statements.steps import Steps
 

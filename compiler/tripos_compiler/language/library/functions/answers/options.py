@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -24,6 +23,7 @@ from tripos_compiler.language.library.functions.layout import (
 )
 from tripos_compiler.language.library.functions.lists import shuffled
 from tripos_compiler.language.library.partiality import Undefined
+from tripos_compiler.source import dataclass
 
 _MARKS = late_pattern(r"[*_~`$#>\u200b-\u200d\ufeff]|\\(?:text|mathrm|mathbf|rm|textbf)\b|\\[()\[\]]")
 _QUOTES = r"\s\"'“”‘’「」『』()\[\]{}【】〔〕《》<>"

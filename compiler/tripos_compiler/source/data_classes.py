@@ -1,0 +1,127 @@
+"""Dataclasses that are cheap to define. Python writes and compiles up to six methods for each, most of which nobody
+calls: over the classes of the compiler that was a seventh of the time of a check."""
+
+from __future__ import annotations
+
+import dataclasses
+import reprlib
+from collections.abc import Callable
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["dataclass"]
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass
+else:
+
+    def dataclass(cls=None, /, *, frozen=False, eq=True, **others):
+        """Decorate a class as `dataclasses.dataclass` does. Its `__init__` is compiled when it is called for the first
+        time, and its other methods are closures. With any further option it is Python's own decorator.
+
+        >>> @dataclass(frozen=True)
+        ... class Dot:
+        ...     x: int
+        ...     y: int = 0
+        >>> Dot(1), Dot(1) == Dot(1, 0), dataclasses.replace(Dot(1), y=2)
+        (Dot(x=1, y=0), True, Dot(x=1, y=2))
+        """
+        if cls is None:
+            return lambda cls: dataclass(cls, frozen=frozen, eq=eq, **others)
+        if others:
+            return dataclasses.dataclass(cls, frozen=frozen, eq=eq, **others)
+        own = {name for name, value in vars(cls).items() if name != "__hash__" or value is not None}
+        if cls.__doc__ is None:
+            cls.__doc__ = cls.__name__  # else Python reads the signature to write one
+        dataclasses.dataclass(cls, init=False, repr=False, eq=False)
+        fields = dataclasses.fields(cls)
+        methods = {"__init__": _first_init(cls, frozen), "__repr__": _shown(fields)}
+        if eq:
+            equal, hashed = _compared(fields)
+            methods |= {"__eq__": equal, "__hash__": hashed if frozen else None}
+        for name, method in methods.items():
+            if name not in own:
+                setattr(cls, name, method)
+        if frozen:
+            cls.__setattr__, cls.__delattr__ = _frozen(cls, frozenset(each.name for each in fields))
+        return cls
+
+
+Fields = tuple[dataclasses.Field[Any], ...]
+Frozen = dataclasses.FrozenInstanceError
+"""Told to programmers, and translated for nobody."""
+
+
+def _first_init(cls: Any, frozen: bool) -> Callable[..., None]:
+    """Return an `__init__` that puts the compiled one in its place."""
+
+    def first(*given: Any, **named: Any) -> None:
+        cls.__init__ = made = _compiled_init(cls, frozen)
+        made(*given, **named)
+
+    return first
+
+
+def _compiled_init(cls: Any, frozen: bool) -> Callable[..., None]:
+    """Return the `__init__` of a class, which assigns what is given, or the defaults, and calls `__post_init__`."""
+    known: dict[str, Any] = {"_assign": object.__setattr__, "_missing": dataclasses.MISSING}
+    given, lines = ["_self"], []
+    for each in dataclasses.fields(cls):
+        name = value = each.name
+        if each.default_factory is not dataclasses.MISSING:
+            known[f"_make_{name}"] = each.default_factory
+            value = f"_make_{name}() if {name} is _missing else {name}" if each.init else f"_make_{name}()"
+            given += [f"{name}=_missing"] if each.init else []
+        elif not each.init:
+            continue
+        elif each.default is not dataclasses.MISSING:
+            known[f"_default_{name}"] = each.default
+            given.append(f"{name}=_default_{name}")
+        else:
+            given.append(name)
+        lines.append(f"_assign(_self, {name!r}, {value})" if frozen else f"_self.{name} = {value}")
+    if hasattr(cls, "__post_init__"):
+        lines.append("_self.__post_init__()")
+    exec(f"def __init__({', '.join(given)}):\n " + "\n ".join(lines or ["pass"]), known)
+    made: Callable[..., None] = known["__init__"]
+    made.__qualname__, made.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
+    return made
+
+
+def _shown(fields: Fields) -> Callable[[Any], str]:
+    names = [each.name for each in fields if each.repr]
+
+    @reprlib.recursive_repr()
+    def shown(self: Any) -> str:
+        return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
+
+    return shown
+
+
+def _compared(fields: Fields) -> tuple[Callable[[Any, Any], Any], Callable[[Any], int]]:
+    """Return equality and hash: those of the tuple of the fields."""
+    names = [each.name for each in fields if each.compare]
+    values: Callable[[Any], Any] = (
+        attrgetter(*names) if len(names) > 1 else lambda self: tuple(getattr(self, name) for name in names)
+    )
+
+    def equal(self: Any, other: Any) -> Any:
+        return values(self) == values(other) if type(other) is type(self) else NotImplemented
+
+    return equal, lambda self: hash(values(self))
+
+
+def _frozen(cls: Any, names: frozenset[str]) -> tuple[Callable[..., None], Callable[..., None]]:
+    """Return what refuses that a field is assigned or deleted."""
+
+    def assigned(self: Any, name: str, value: Any) -> None:
+        if type(self) is cls or name in names:
+            raise Frozen(f"cannot assign to field {name!r}")
+        super(cls, self).__setattr__(name, value)
+
+    def deleted(self: Any, name: str) -> None:
+        if type(self) is cls or name in names:
+            raise Frozen(f"cannot delete field {name!r}")
+        super(cls, self).__delattr__(name)
+
+    return assigned, deleted
