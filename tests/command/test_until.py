@@ -141,6 +141,25 @@ def test_when_it_stops_follows_from_order_and_replies_alone(sums: Path, tripos: 
     assert told["seed"] == 3
 
 
+def test_workers_stop_at_the_item_at_which_one_process_stops(sums: Path, tripos: Command) -> None:
+    run(tripos, "--until", "settled", "--store", "one")
+    shared = run(tripos, "--until", "settled", "--store", "two", "--workers", "2")
+    told = settled(tripos, "--store", "two")
+    assert told == settled(tripos, "--store", "one")
+    assert told["items"] * 2 < shared["calls"]["asked"] < 2 * MANY
+    assert shared["calls"]["left"] == 0
+    listed = "select scenario, item_id, models from run_items order by all"
+    rows = [tripos("sql", listed, "--format", "json", "--store", store).out for store in ("one", "two")]
+    assert rows[0] == rows[1]
+    assert len(json.loads(rows[0])) == told["items"]
+
+
+def test_no_item_is_asked_far_ahead_of_what_was_read(sums: Path, tripos: Command) -> None:
+    done = run(tripos, "--until", "settled", models="baseline/constant:8,baseline/constant:none")
+    items = settled(tripos)["items"]
+    assert items * 2 <= done["calls"]["asked"] <= 2 * (items + 4)
+
+
 def test_a_margin_stops_one_model_once_all_its_cells_are_known(sums: Path, tripos: Command) -> None:
     run(tripos, "--until", "settled", "--margin", "0.2", models="mock/student-95-0")
     told = settled(tripos)
@@ -227,8 +246,8 @@ def test_the_spec_says_what_a_run_goes_on_for(sums: Path, tripos: Command) -> No
     assert "stopped after" not in tripos("report").out
     one = tripos("run", "s.tripos", "--model", "mock/student-95-0", "--seed", "2")
     assert "one model alone is compared with none: the run goes on to its last item" in " ".join(one.err.split())
-    refused = tripos("run", "s.tripos", "--model", MODELS, "--batch")
-    assert (refused.code, "give --until end" in refused.err) == (2, True)
+    refused = tripos("run", "s.tripos", "--model", MODELS, "--shard", "1/2")
+    assert (refused.code, "share the run with --workers, or give --until end" in refused.err) == (2, True)
 
 
 def test_the_spec_asks_for_a_margin_a_gate_or_the_leaderboard(sums: Path, tripos: Command) -> None:
@@ -327,9 +346,7 @@ def test_the_plan_tells_what_earlier_runs_show_of_the_saving(sums: Path, tripos:
     ("options", "told"),
     [
         (("--margin", "0.1"), "`--margin` says when a run is settled"),
-        (("--until", "settled", "--batch"), "`--batch` asks for items at once"),
         (("--until", "settled", "--shard", "1/2"), "`--shard` asks for items at once"),
-        (("--until", "settled", "--workers", "2"), "`--until` and `--workers` do not go together"),
         (("--until", "settled"), "nothing of this benchmark can be settled"),
     ],
 )

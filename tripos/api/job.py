@@ -20,7 +20,7 @@ from tripos_compiler.source import DataError
 from tripos_runtime.asking import NO_OTHERS, CallCounters, OtherReplies
 from tripos_runtime.asking.functions import Loaded
 from tripos_runtime.datasets import CaseSource, Selection, drawn_counts
-from tripos_runtime.drivers import MOST_UNITS, Engine, Settler, Share, work_name
+from tripos_runtime.drivers import BATCHES, LIVE, MOST_UNITS, CaseReader, Engine, Settler, Share, work_name
 from tripos_runtime.models import Model, ModelError, Warming
 from tripos_runtime.roles import RoleBinding
 from tripos_runtime.scheduling import Budget, Caller, Limits, Snapshot, Stopped, most_at_once, open_callers, snapshot
@@ -109,6 +109,11 @@ class Job:
         self._engine.stop()
         return True
 
+    def look_again(self) -> None:
+        """Let cases look again that wait for others to be read."""
+        if self._engine is not None:
+            self._engine.look_again()
+
     async def run(self, models: Mapping[str, Model], around: Around) -> RunEnding:
         """Run to an ending. `around` gives the context in which calls are made, such as one that shows progress."""
         ledger = open_ledger(self.store, self.plan.fingerprints, self.origin.release)
@@ -138,13 +143,15 @@ class Job:
                 ledger.close()
             self.source.reader.media.close()
 
-    async def work(self, models: Mapping[str, Model], around: Around, share: Share) -> RunEnding:
-        """Make the calls of a share of a run that another process began and ends. Raises `StoreError` where what was
-        asked cannot be committed."""
+    async def work(
+        self, models: Mapping[str, Model], around: Around, share: Share, reader: CaseReader | None = None
+    ) -> RunEnding:
+        """Make the calls of a share of a run that another process began and ends; a `reader` stands for its settler.
+        Raises `StoreError` where what was asked cannot be committed."""
         ledger = open_ledger(self.store, self.plan.fingerprints, self.origin.release)
         ending: RunEnding | None = None
         try:
-            ending = await self._call(ledger, models, around, share)
+            ending = await self._call(ledger, models, around, share, reader)
             return ending
         finally:
             for each in self.functions.values():
@@ -171,7 +178,12 @@ class Job:
             carry_scores(self.store, self.plan, self.run_id)
 
     async def _call(
-        self, ledger: RunLedger, models: Mapping[str, Model], around: Around, share: Share | None = None
+        self,
+        ledger: RunLedger,
+        models: Mapping[str, Model],
+        around: Around,
+        share: Share | None = None,
+        reader: CaseReader | None = None,
     ) -> RunEnding:
         thresholds, finished = gc.get_threshold(), False
         try:
@@ -205,6 +217,8 @@ class Job:
                 tally=self.tally,
                 share=share,
                 settler=self.settler,
+                reader=reader,
+                ahead=LIVE if self.batches is None else BATCHES,
             )
             if self.batches is not None:
                 self.batches.leave = engine.stop

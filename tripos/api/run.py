@@ -203,11 +203,6 @@ def open_run(
     `Failure`."""
     if pool is not None and prepared.wiring.batch:
         raise Failure("R0202", "`--batch` and `--workers` do not go together", "leave out --workers")
-    if pool is not None and prepared.selection.until is not None:
-        hint = "leave out --workers"
-        if prepared.selection.until.declared:
-            hint += ", or give --until end: the spec says `until settled`"
-        raise Failure("R0202", "`--until` and `--workers` do not go together", hint)
     if detach and not prepared.wiring.batch:
         raise Failure("R0202", "`--detach` leaves batches, and there are none", "give --batch too")
     run_id = new_run_id(datetime.now(UTC))

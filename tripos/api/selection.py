@@ -180,12 +180,13 @@ def _stop_rule(choices: Choices, plan: Plan) -> StopRule | None:
     declared = choices.until is None and says_until(plan)
     if choices.until != "settled" and not declared:
         return None
-    apart = "--on" if choices.divide else "--shard"
-    for name, there in (("--batch", choices.batch), (apart, choices.shard is not None)):
-        if there:
-            hint = f"leave out {name}, or give --until end" if declared else f"leave out {name}"
-            said = "the `until settled` of the spec" if declared else "`--until settled`"
-            raise Failure("R0202", f"`{name}` asks for items at once that {said} asks in turn", hint)
+    if choices.shard is not None:
+        name = "--on" if choices.divide else "--shard"
+        hint = f"leave out {name}, and share the run with --workers"
+        if declared:
+            hint = f"leave out {name}, and share the run with --workers, or give --until end"
+        said = "the `until settled` of the spec" if declared else "`--until settled`"
+        raise Failure("R0202", f"`{name}` asks for items at once that {said} asks in turn", hint)
     return StopRule(choices.margin, choices.seed or 0, declared)
 
 

@@ -5,6 +5,7 @@ from .bindings import (
 from .engine import (
     Engine as Engine,
     item_row as item_row,
+    membership_row as membership_row,
     new_run_id as new_run_id,
     work_name as work_name,
 )
@@ -22,7 +23,12 @@ from .people import (
     HumanModel as HumanModel,
 )
 from .prefix import (
+    BATCHES as BATCHES,
+    LIVE as LIVE,
+    Ahead as Ahead,
+    CaseReader as CaseReader,
     ItemScore as ItemScore,
+    OrderedCases as OrderedCases,
     Settler as Settler,
 )
 from .prepared import (

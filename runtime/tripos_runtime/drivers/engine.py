@@ -23,7 +23,7 @@ from tripos_runtime.asking import NO_OTHERS, CallCounters, Ledger, OtherReplies,
 from tripos_runtime.datasets import Case, CaseSource, Selection, SubsetTags, planned_calls
 from tripos_runtime.drivers.live import Live
 from tripos_runtime.drivers.lookup import BATCH, Lookup, Task, bound_treatments
-from tripos_runtime.drivers.prefix import PrefixReader, Settler
+from tripos_runtime.drivers.prefix import LIVE, Ahead, CaseReader, OrderedCases, PrefixReader, Settler
 from tripos_runtime.drivers.share import Share
 from tripos_runtime.generate import DataMaker, origin_columns
 from tripos_runtime.program import Adoption, Here, Own, Shared, together
@@ -63,6 +63,10 @@ class Engine:
     """The part of the cases that this process takes, where several share the run."""
     settler: Settler | None = None
     """The judge of when the run is settled, of one that stops then."""
+    reader: CaseReader | None = None
+    """Of such a run that several processes share, whoever reads the cases of all."""
+    ahead: Ahead = LIVE
+    """How many cases such a run begins before others were read."""
     stopping: bool = False
     trouble: Exception | None = None
     """The error that stopped the run, if one did."""
@@ -73,8 +77,14 @@ class Engine:
     def stop(self) -> None:
         """Make no further call; those under way are finished and kept, and then `run` returns."""
         self.stopping = True
+        self.look_again()
         for caller in self.callers.values():
             caller.halt()
+
+    def look_again(self) -> None:
+        """Let cases look again that wait for others to be read."""
+        if self.prefix is not None:
+            self.prefix.move()
 
     async def run(self) -> None:
         """Run to the end. Raises `Stopped` where a model cannot be had, and what the ledger raises where it cannot
@@ -88,10 +98,12 @@ class Engine:
         self.driver = Live(
             self.plan, self.source.sources, self.ledger, self.tally, work, self.run_id, self.now, callers=self.callers
         )
+        reader = self.reader
         if self.settler is not None:
+            reader = OrderedCases(self.settler, frozenset(self.binding.of(self.binding.compared)), self._list)
+        if reader is not None:
             self.driver.scored = {}
-            models = frozenset(self.binding.of(self.binding.compared))
-            self.prefix = PrefixReader(self.settler, self.ledger, self.driver.scored, models, self._list)
+            self.prefix = PrefixReader(reader, self.ledger, self.driver.scored, self.ahead)
             self.lookup.asked = self.prefix.asked
         self.driver.encoder = Encoder(
             self.callers, self.ledger, self.tally, self.run_id, self.now, self.binding.identities, self.others
@@ -104,7 +116,7 @@ class Engine:
         try:
             await self._make(work)
             await self._passes()
-            if self.settler is not None and not self.stopping:
+            if self.prefix is not None and not self.stopping:
                 self.tally.end_early()
             every_case = not self.stopping and self.share is None  # of a share nobody can say that it is all
         finally:
@@ -225,6 +237,9 @@ class Engine:
 
     async def _do(self, task: Task) -> None:
         if self.prefix is not None:
+            await self.prefix.turn(task, lambda: self.stopping)
+            if self.stopping:
+                return
             task = self.prefix.still(task)
         shared = Shared(task.kept, task.rows, task.drafts, Here([*task.complete, *task.todo]))
         self._add_case(task)
@@ -253,13 +268,7 @@ class Engine:
         besides: Mapping[str, Sequence[Mapping[str, Any]]] = NO_ROWS,
     ) -> None:
         """Say that a case is one of the run's, for some of its models or for all, and keep further rows with that."""
-        membership = {
-            "run_id": self.run_id,
-            "scenario": case.scenario.name,
-            "item_id": case.item_id,
-            "subsets": self._marks.of(case),
-            "models": None if models is None else sorted(models),
-        }
+        membership = membership_row(self.run_id, case, self._marks, models)
         self.ledger.keep({"run_items": [membership], **besides})
         self._items += 1
 
@@ -272,6 +281,17 @@ class Engine:
                 self.trouble = self.trouble or error
                 self.stop()
                 return
+
+
+def membership_row(run_id: str, case: Case, marks: SubsetTags, models: Collection[str] | None) -> dict[str, Any]:
+    """Return the row of `run_items` for a case of a run, of some of its models or of all."""
+    return {
+        "run_id": run_id,
+        "scenario": case.scenario.name,
+        "item_id": case.item_id,
+        "subsets": marks.of(case),
+        "models": None if models is None else sorted(models),
+    }
 
 
 def item_row(plan: Plan, case: Case) -> dict[str, Any]:
@@ -323,4 +343,4 @@ def new_run_id(now: datetime) -> str:
     return f"{now:%Y%m%d-%H%M%S}-{part:03x}{digest([now.isoformat(), time.perf_counter_ns()])[:1]}"
 
 
-__all__ = ["Engine", "Stopped", "item_row", "new_run_id", "work_name"]
+__all__ = ["Engine", "Stopped", "item_row", "membership_row", "new_run_id", "work_name"]

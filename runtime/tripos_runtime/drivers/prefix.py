@@ -2,11 +2,12 @@
 
 Replies come back in any order. A run that stops when it is settled reads them in the order that its seed drew, so that
 when it stops follows from the order and the replies alone, and is the same after a kill. Of what was asked beyond that
-point all is kept, and nothing is read.
+point all is kept, and nothing is read. It is little, for no case begins far ahead of what was read.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
@@ -50,37 +51,136 @@ class Settler(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Ahead:
+    """How many cases a run is ahead of what it has read: a `share` of these, and at least so many."""
+
+    least: int
+    share: float
+    rounds: bool = False
+    """True if all of them are read before the next ones are begun, as those of a batch are."""
+
+    def limit(self, read: int, before: int) -> int:
+        """Return the number of cases that may be begun once so many were read; `before` is the last such number.
+
+        >>> LIVE.limit(0, 0), LIVE.limit(100, 0), BATCHES.limit(0, 0), BATCHES.limit(20, 32), BATCHES.limit(32, 32)
+        (4, 125, 32, 32, 64)
+        """
+        if self.rounds and read < before:
+            return before
+        return read + max(self.least, int(self.share * read))
+
+
+LIVE = Ahead(4, 0.25)
+BATCHES = Ahead(32, 1.0, rounds=True)
+
+
+class CaseReader(Protocol):
+    """Reads the cases of a run in their order: here, or in the process that several share."""
+
+    @property
+    def asked(self) -> Collection[str]:
+        """The compared models that are still asked."""
+        ...
+
+    @property
+    def settled(self) -> bool:
+        """True if nobody is asked any more."""
+        ...
+
+    @property
+    def read(self) -> int:
+        """The cases that were read."""
+        ...
+
+    def take(self, place: int, case: Case, scores: list[ItemScore]) -> None:
+        """Take a case at its place in the order, once everything of it was gone through."""
+        ...
+
+
 @dataclass
-class PrefixReader:
-    """Hands cases to a settler in their order, once each is complete and all before it are."""
+class OrderedCases:
+    """Hands cases to a settler in their order, once all before them are there."""
 
     settler: Settler
-    ledger: Ledger
-    scored: dict[str, float | None]
-    """The values of scores that came in this process, by name."""
     models: frozenset[str]
     """The compared models."""
     listing: Callable[[Case, Collection[str] | None], None]
     """Say that a case is one of the run's, for some of its models or for all."""
-    _places: dict[tuple[str, str], int] = field(default_factory=dict)
+    read: int = 0
     _waiting: dict[int, tuple[Case, list[ItemScore]]] = field(default_factory=dict)
-    _next: int = 0
+
+    @property
+    def asked(self) -> Collection[str]:
+        """The compared models that are still asked."""
+        return self.settler.asked
+
+    @property
+    def settled(self) -> bool:
+        """True if nobody is asked any more."""
+        return self.settler.settled
+
+    def take(self, place: int, case: Case, scores: list[ItemScore]) -> None:
+        """Take a case, and read what is complete by now."""
+        if self.settled or place < self.read:
+            return
+        self._waiting[place] = case, scores
+        while self.read in self._waiting and not self.settled:
+            case, scores = self._waiting.pop(self.read)
+            self.read += 1
+            asked = frozenset(self.asked)
+            self.listing(case, None if asked == self.models else asked)
+            self.settler.read(case, [score for score in scores if score.model in asked])
+
+
+@dataclass
+class PrefixReader:
+    """Numbers the cases of a run, lets each begin in its turn, and hands them to their reader once they are done."""
+
+    reader: CaseReader
+    ledger: Ledger
+    scored: dict[str, float | None]
+    """The values of scores that came in this process, by name."""
+    ahead: Ahead = LIVE
+    _places: dict[tuple[str, str], int] = field(default_factory=dict)
+    _under_way: set[int] = field(default_factory=set)
+    _limit: int = 0
+    _moved: asyncio.Event = field(default_factory=asyncio.Event)
 
     def ordered(self, cases: Iterable[Case]) -> Iterator[Case]:
         """Number the cases, and yield them until the run is settled."""
         for place, case in enumerate(cases):
-            if self.settler.settled:
+            if self.reader.settled:
                 return
             self._places.setdefault((case.scenario.name, case.item_id), place)
             yield case
 
+    def move(self) -> None:
+        """Let those look again who wait for their turn."""
+        self._moved.set()
+
+    async def turn(self, task: Task, over: Callable[[], bool]) -> None:
+        """Wait until a case may begin: it is not too far ahead of what was read, nothing is under way here that would
+        bring that on, or the run is `over`."""
+        place = self._place(task)
+        while self._under_way and not over() and not self.reader.settled:
+            self._limit = self.ahead.limit(self.reader.read, self._limit)
+            if place < self._limit:
+                break
+            self._moved.clear()
+            await self._moved.wait()
+        self._under_way.add(place)
+
+    def _place(self, task: Task) -> int:
+        return self._places[task.case.scenario.name, task.case.item_id]
+
     def asked(self, unit: Unit) -> bool:
         """Return true if a unit is still asked for."""
-        return unit.model in self.settler.asked
+        return unit.model in self.reader.asked
 
     def still(self, task: Task) -> Task:
         """Return the part of a task that is still asked for."""
-        asked = self.settler.asked
+        asked = self.reader.asked
 
         def both(pairs: list[Pair]) -> list[Pair]:
             return [pair for pair in pairs if pair.first.model in asked and pair.second.model in asked]
@@ -89,17 +189,12 @@ class PrefixReader:
         return replace(task, todo=todo, complete=complete, pairs=both(task.pairs), paired=both(task.paired))
 
     def done(self, task: Task) -> None:
-        """Take a case of which everything was gone through, and read what is complete by now."""
-        case, units = task.case, [*task.complete, *task.todo]
-        if self.settler.settled:
-            return
-        self._waiting[self._places[case.scenario.name, case.item_id]] = case, self._scores(units)
-        while self._next in self._waiting and not self.settler.settled:
-            case, scores = self._waiting.pop(self._next)
-            self._next += 1
-            asked = frozenset(self.settler.asked)
-            self.listing(case, None if asked == self.models else asked)
-            self.settler.read(case, [score for score in scores if score.model in asked])
+        """Take a case of which everything was gone through."""
+        place = self._place(task)
+        self._under_way.discard(place)
+        if not self.reader.settled:
+            self.reader.take(place, task.case, self._scores([*task.complete, *task.todo]))
+        self.move()
 
     def _scores(self, units: Sequence[Unit]) -> list[ItemScore]:
         named: list[tuple[str, Unit, Score | Grade, str]] = []

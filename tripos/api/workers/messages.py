@@ -12,6 +12,7 @@ from tripos.api.selection import Choices
 from tripos.releases import RunOrigin
 from tripos.settings import Config
 from tripos_runtime.asking import CallCounters
+from tripos_runtime.drivers import ItemScore
 from tripos_runtime.models import Price, Reply
 from tripos_runtime.scheduling import Cost, Snapshot
 
@@ -68,6 +69,22 @@ class Idle:
     """A worker has nothing left to take, as things stood after so many `deaths`."""
 
     deaths: int
+
+
+@dataclass(frozen=True)
+class CaseRead:
+    """A worker went through the case at this place of a run that stops when it is settled."""
+
+    place: int
+    scores: tuple[ItemScore, ...]
+
+
+@dataclass(frozen=True)
+class StillAsked:
+    """The run has read so many cases, and asks these models further: none once it is settled."""
+
+    read: int
+    models: tuple[str, ...]
 
 
 @dataclass(frozen=True)

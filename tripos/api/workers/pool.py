@@ -14,6 +14,7 @@ from tripos.api.selection import Choices
 from tripos.api.workers.budgets import BudgetDesk
 from tripos.api.workers.messages import (
     CallWanted,
+    CaseRead,
     DataMade,
     Idle,
     LookAgain,
@@ -26,6 +27,7 @@ from tripos.api.workers.messages import (
     pack,
     read,
 )
+from tripos.api.workers.reading import ReadingDesk
 from tripos.settings import Config, check_divisible
 from tripos.ui import SOME_FAILED, Failure
 from tripos_runtime.asking import CallCounters
@@ -76,6 +78,8 @@ class WorkerPool:
         self._stopping = False
         self._made = False
         self._failure: Failure | None = None
+        self._reading: ReadingDesk | None = None
+        """Of a run that stops when it is settled."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     def check(self, limits: Limits) -> None:
@@ -100,6 +104,8 @@ class WorkerPool:
         """Make the calls of a run. When it returns, no worker is left."""
         self._job = job
         size = part_size(sum(job.source.counts(job.selection).values()), self.workers)
+        if job.settler is not None:
+            size, self._reading = 1, ReadingDesk(job, job.settler)  # neighbours in the order go to different workers
         bounds = None if job.budget is None else (job.budget.usd, job.budget.tokens, job.budget.calls)
         self._assignment = WorkerAssignment(
             self._spec, self._choices, self._config, job.run_id, job.origin, size, 0, self.workers, 0, bounds
@@ -114,6 +120,8 @@ class WorkerPool:
             raise
         finally:
             self._kill()
+            if self._reading is not None:
+                self._reading.commit()
         self._count()
         if self._failure is not None:
             return RunEnding("failed", self._failure)
@@ -143,6 +151,8 @@ class WorkerPool:
         worker.send(replace(self._assignment, number=number, deaths=self._deaths))
         if self._made:
             worker.send(DataMade())
+        if self._reading is not None:
+            worker.send(self._reading.state)
         if self._stopping:
             worker.send(Stop())
         task = asyncio.create_task(self._follow(worker))
@@ -165,6 +175,9 @@ class WorkerPool:
                     worker.desk.reserve(message)
                 case Settle() if worker.desk is not None:
                     worker.desk.settle(message)
+                case CaseRead() if self._reading is not None:
+                    if self._reading.take(message):
+                        self._tell(self._reading.state)
                 case DataMade():
                     self._made = True
                     self._tell(DataMade())

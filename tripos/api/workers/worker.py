@@ -20,6 +20,7 @@ from tripos.api.workers.messages import (
     Idle,
     LookAgain,
     Over,
+    StillAsked,
     Stop,
     WorkerAssignment,
     WorkerEnded,
@@ -27,6 +28,7 @@ from tripos.api.workers.messages import (
     pack,
     read,
 )
+from tripos.api.workers.reading import RemoteReader
 from tripos.runs import open_others
 from tripos.settings import divided
 from tripos.ui import Failure
@@ -83,6 +85,7 @@ class _Worker:
         self._deaths = self._told_deaths = assignment.deaths
         self._stopping = self._done = False
         self._noted = 0
+        self._reader: RemoteReader | None = None
         bounds = assignment.budget
         self._budget = None if bounds is None else WorkerBudget(*bounds, self.send)
 
@@ -111,10 +114,12 @@ class _Worker:
             others=open_others(config.reuse, store.place, damage_note(tally)),
             tally=tally,
         )
+        if prepared.selection.until is not None:
+            self._reader = RemoteReader(self.send, prepared.binding.of(prepared.binding.compared))
         share = Share(given.run_id, given.part_size, given.number == 0, self._when_made, self._rest)
         reading = asyncio.create_task(self._read())
         try:
-            ending = await self.job.work(prepared.models, self._around, share)
+            ending = await self.job.work(prepared.models, self._around, share, self._reader)
         finally:
             reading.cancel()
             prepared.wiring.close()
@@ -128,6 +133,9 @@ class _Worker:
             match message:
                 case Debited() if self._budget is not None:
                     self._budget.answer(message)
+                case StillAsked() if self._reader is not None:
+                    self._reader.hear(message)
+                    self.job.look_again()
                 case DataMade():
                     self._made.set()
                 case LookAgain(deaths=deaths):
