@@ -242,6 +242,11 @@ class CommitFiles:
         return sorted(found, key=lambda commit: (commit.written_at, commit.name))
 
 
+def raised(error: StoreError) -> None:
+    """Leave out nothing: raise the error."""
+    raise error
+
+
 def publish(root: Path, commit: Commit) -> Commit:
     """Write the commit file if its name is free; otherwise return the commit that has the name.
 

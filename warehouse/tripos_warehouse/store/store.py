@@ -142,7 +142,8 @@ class Store:
         check_marker(folder, MARKER, STORE_FORMAT)
         store = cls(folder, clock, tell, tolerant=tolerant, bucket=bucket)
         _opened.add(store)
-        is_open = bucket is None or bool(bucket.sync().sessions) or bool(segments(folder))
+        catalog = None if bucket is None else bucket.sync()
+        is_open = catalog is None or bool(catalog.sessions) or catalog.is_long or bool(segments(folder))
         if writes and is_open:  # a request less where nobody works on a bucket
             with suppress(StoreError):  # who only reads need not be able to write
                 store.recover()
@@ -218,10 +219,9 @@ class Store:
                 # also while another one recovers. Several may do so at once, since the name is committed once.
                 if self._is_left(name) and not (self.locks.real and self.locks.others_hold(place_of(SEGMENT, name))):
                     found += self._recover(name)
-            if self.bucket is None:
-                self._list_together()
-            elif self.bucket.commit_tails():
+            if self.bucket is not None and self.bucket.commit_tails():
                 self.bucket.sync()
+            self._list_together()
         except (OSError, BaseError) as error:
             raise unwritable(self.root, error) from error
         return found

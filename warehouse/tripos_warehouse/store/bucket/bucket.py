@@ -6,6 +6,7 @@ catalog.json                    the parts that count, and the sessions          
 claims.json                     which session has which shard of the work           (conditional write)
 logs/<session>/<slot>           rows that were kept and are not committed, or a seal     (if its name is free)
 parts/<table>/<serial>-<name>   Parquet                                              (once)
+manifests/<serial>-<name>       the parts of a commit that has many                  (once)
 ```
 No clock and no listing decides what counts. Listings are used by garbage collection only, which they may delay.
 """
@@ -36,11 +37,14 @@ from tripos_warehouse.store.bucket.catalog import (
     LogAdvance,
     OldBaseError,
     OvertakenError,
+    PartGoneError,
+    listed,
+    parts_of,
     read_catalog,
     with_advances,
     with_commit,
 )
-from tripos_warehouse.store.bucket.copy import LocalCopy, PartGoneError
+from tripos_warehouse.store.bucket.copy import LocalCopy
 from tripos_warehouse.store.bucket.logs import LogReader, Tail
 from tripos_warehouse.store.bucket.objects import HeldObject, Objects, at_once, no_conditions
 from tripos_warehouse.store.commits import Commit, ParquetPart, new_name
@@ -108,7 +112,7 @@ class Bucket:
         if held is None and create:
             _probe(objects)
             made = {"format": BUCKET_FORMAT, "lease_s": lease_s, "id": uuid.uuid4().hex}
-            objects.create(CATALOG, Catalog().following().model_dump_json().encode())
+            objects.create(CATALOG, Catalog().following().content())
             objects.create(MARKER, orjson.dumps(made) + b"\n")
             held = objects.get(MARKER)
         if held is None:
@@ -160,7 +164,7 @@ class Bucket:
                 raise StoreError("S0110", f"too many others write to `{self.address}` at once", hint)
             new = changed(catalog)
             assert self._held is not None
-            content = new.model_dump_json().encode()
+            content = new.content()
             tag = self.objects.swap(CATALOG, content, self._held.tag)
             if tag is not None:
                 self._held, self._catalog = HeldObject(content, tag, self._held.written_at), new
@@ -196,20 +200,25 @@ class Bucket:
             if catalog.has(commit.name):
                 self.sync()
                 return Commit(commit.name, commit.written_at, commit.parts, repeated=True)
-            new = CatalogCommit(
-                name=commit.name, written_at=commit.written_at, parts=self._uploaded(commit.parts, catalog)
-            )
+            try:
+                new, made = self._uploaded(commit, catalog)
+            except PartGoneError as error:
+                raise OvertakenError(commit.name) from error
             with suppress(OldBaseError):
                 self.change(
-                    lambda now, new=new: with_commit(now, new, commit.replaces, logs),  # type: ignore[misc]
+                    lambda now, new=new, made=made: with_commit(now, new, commit.replaces, logs, made),  # type: ignore[misc]
                     lambda now, new=new: now.has_landed(new),  # type: ignore[misc]
                 )
                 self.sync()
                 return commit
 
-    def _uploaded(self, parts: Sequence[ParquetPart], catalog: Catalog) -> tuple[BucketPart, ...]:
-        """Return the parts as the catalog lists them; those that it has not yet are uploaded."""
-        known = {part.path: part for commit in catalog.commits for part in commit.parts}
+    def _uploaded(self, commit: Commit, catalog: Catalog) -> tuple[CatalogCommit, int | None]:
+        """Return a commit as the catalog lists it, and at which serial its new objects were made; None where the
+        commits that it replaces list them all. What they do not list is uploaded."""
+        gone = set(commit.replaces)
+        replaced = [each for each in catalog.commits if each.name in gone]
+        listed_so_far = at_once(lambda each: parts_of(self.objects, each), replaced)
+        known = {part.path: part for parts in listed_so_far for part in parts}
 
         def upload(part: ParquetPart) -> BucketPart:
             if part.path in known:
@@ -222,7 +231,10 @@ class Bucket:
             self.objects.put(made.name, content)
             return made
 
-        return tuple(at_once(upload, parts))
+        parts = at_once(upload, commit.parts)
+        new = listed(self.objects, CatalogCommit(name=commit.name, written_at=commit.written_at), parts, catalog.serial)
+        is_new = new.manifest is not None or any(part.path not in known for part in parts)
+        return new, catalog.serial if is_new else None
 
     def commit_tables(self, tables: dict[str, pa.Table], logs: Sequence[LogAdvance]) -> Commit:
         """Commit the rows of some slots. Raises what `publish` does, and `OSError`."""

@@ -3,23 +3,36 @@
 Who changes it writes a new one on the condition that nobody else has since the one that was read. `serial` counts the
 changes. The name of a part says at which serial it was made, and `floor` is a serial: no part of an earlier one may
 be listed any more, so that garbage collection may remove those that are not.
+
+The parts of a commit that has many are listed in a *manifest*, an object of its own, so that the catalog stays small.
+It is written once, under the rules of parts.
 """
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import uuid
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store.commits import Commit, ParquetPart, number_of
+from tripos_warehouse.store.bucket.objects import Objects
+from tripos_warehouse.store.commits import CHECKPOINT, ParquetPart, number_of
 from tripos_warehouse.store.folders import part_path
 
 CATALOG = "catalog.json"
 CATALOG_FORMAT = "tripos.catalog/1"
+MANIFEST_FORMAT = "tripos.catalog/2"
+"""The format of a catalog with a manifest. Whoever knows it not must stop: it would lose the parts that it lists."""
+MANIFESTS = "manifests"
+MOST_LISTED = 512
+"""A commit of more parts has a manifest."""
+MOST_BYTES = 2**28
 RECENT = 256
 """So many names of commits are remembered after a compaction replaced them: a writer who does not know whether its
 change landed finds the name there."""
@@ -62,17 +75,23 @@ class BucketPart(BaseModel):
         return ParquetPart(self.table, self.path, self.rows, self.bytes, self.version)
 
 
+class PartList(BaseModel):
+    """The object that lists the parts of a commit, the serial at which it was made, and the SHA-256 of its content."""
+
+    model_config = _STRICT
+    name: Annotated[str, Field(pattern=rf"\A{MANIFESTS}/[0-9]{{12}}-[0-9a-f]{{32}}\z")]
+    base: _Count
+    sha256: Annotated[str, Field(pattern=r"\A[0-9a-f]{64}\z")]
+
+
 class CatalogCommit(BaseModel):
-    """A commit that counts."""
+    """A commit that counts. Its parts are listed here, or in its manifest."""
 
     model_config = _STRICT
     name: _Name
     written_at: AwareDatetime
-    parts: tuple[BucketPart, ...]
-
-    def commit(self, replaces: tuple[str, ...] = ()) -> Commit:
-        """Return the commit for a folder."""
-        return Commit(self.name, self.written_at, tuple(part.parquet for part in self.parts), replaces=replaces)
+    parts: tuple[BucketPart, ...] = ()
+    manifest: PartList | None = None
 
 
 class Catalog(BaseModel):
@@ -89,7 +108,18 @@ class Catalog(BaseModel):
 
     def following(self, **changes: object) -> Catalog:
         """Return the catalog after a change."""
-        return self.model_copy(update={**changes, "serial": self.serial + 1, "nonce": uuid.uuid4().hex})
+        new = self.model_copy(update={**changes, "serial": self.serial + 1, "nonce": uuid.uuid4().hex})
+        has_manifest = any(commit.manifest is not None for commit in new.commits)
+        return new.model_copy(update={"format": MANIFEST_FORMAT if has_manifest else CATALOG_FORMAT})
+
+    def content(self) -> bytes:
+        """Return the bytes of the object."""
+        return self.model_dump_json(exclude_none=True).encode()
+
+    @property
+    def is_long(self) -> bool:
+        """Return true if so many commits are listed that one should list their parts."""
+        return sum(not number_of(commit.name) for commit in self.commits) >= CHECKPOINT
 
     def has(self, name: str) -> bool:
         """Return true if a commit was made under that name, as far as it is remembered."""
@@ -100,7 +130,7 @@ class Catalog(BaseModel):
         same number. One of a compaction that was replaced since is not known any more, and is taken for lost."""
         listed = next((commit for commit in self.commits if commit.name == new.name), None)
         if listed is not None:
-            return listed.parts == new.parts
+            return (listed.parts, listed.manifest) == (new.parts, new.manifest)
         return not number_of(new.name) and new.name in self.recent
 
 
@@ -123,16 +153,18 @@ class OldBaseError(Exception):
     """A part that was made before the floor, and must be written under a new name."""
 
 
-def with_commit(catalog: Catalog, new: CatalogCommit, replaces: tuple[str, ...], logs: Sequence[LogAdvance]) -> Catalog:
-    """Return the catalog with a commit more. Raises `OvertakenError`, `OldBaseError`."""
-    listed = {commit.name: commit for commit in catalog.commits}
-    if any(name not in listed for name in replaces):
+def with_commit(
+    catalog: Catalog, new: CatalogCommit, replaces: tuple[str, ...], logs: Sequence[LogAdvance], made: int | None
+) -> Catalog:
+    """Return the catalog with a commit more, of which the objects that no replaced commit lists were made at the serial
+    `made`; None where there are none. Raises `OvertakenError`, `OldBaseError`."""
+    gone, there = set(replaces), {commit.name for commit in catalog.commits}
+    if not gone <= there or new.name in there:
         raise OvertakenError(new.name)
-    known = {part.path for name in replaces for part in listed[name].parts}
-    if any(part.base < catalog.floor and part.path not in known for part in new.parts):
+    if made is not None and made < catalog.floor:
         raise OldBaseError(new.name)
     sessions = with_advances(catalog, logs)
-    commits = (*(commit for commit in catalog.commits if commit.name not in replaces), new)
+    commits = (*(commit for commit in catalog.commits if commit.name not in gone), new)
     ordered = tuple(sorted(commits, key=lambda commit: (commit.written_at, commit.name)))
     return catalog.following(commits=ordered, sessions=sessions, recent=(*catalog.recent, new.name)[-RECENT:])
 
@@ -163,6 +195,42 @@ def read_catalog(content: bytes, address: str) -> Catalog:
         problem = error.errors(include_url=False, include_context=False)[0]
         message = f"the catalog of `{address}` is unreadable ({problem['msg']})"
         raise StoreError("S0402", message, "restore an earlier version of the object `catalog.json`") from error
-    if found.format != CATALOG_FORMAT:
+    if found.format not in (CATALOG_FORMAT, MANIFEST_FORMAT):
         raise StoreError("S0104", f"the catalog of `{address}` has the format `{found.format}`", "update Tripos")
     return found
+
+
+_PART_LIST = TypeAdapter(tuple[BucketPart, ...])
+
+
+class PartGoneError(Exception):
+    """An object that the catalog listed is not there: it was compacted, and the catalog is an old one."""
+
+
+def listed(objects: Objects, commit: CatalogCommit, parts: Sequence[BucketPart], serial: int) -> CatalogCommit:
+    """Return a commit that lists these parts, after its manifest was written where it needs one. Raises what
+    `Objects.put` does."""
+    if len(parts) <= MOST_LISTED:
+        return commit.model_copy(update={"parts": tuple(parts)})
+    content = gzip.compress(_PART_LIST.dump_json(tuple(parts)), 1, mtime=0)
+    name = f"{MANIFESTS}/{serial:012d}-{uuid.uuid4().hex}"
+    objects.put(name, content)
+    manifest = PartList(name=name, base=serial, sha256=hashlib.sha256(content).hexdigest())
+    return commit.model_copy(update={"parts": (), "manifest": manifest})
+
+
+def parts_of(objects: Objects, commit: CatalogCommit) -> tuple[BucketPart, ...]:
+    """Return the parts of a commit. Raises `PartGoneError`, `StoreError` S0103 where the manifest was changed, and what
+    `Objects.get` does."""
+    if commit.manifest is None:
+        return commit.parts
+    held = objects.get(commit.manifest.name)
+    if held is None:
+        raise PartGoneError(commit.manifest.name)
+    try:
+        if hashlib.sha256(held.content).hexdigest() != commit.manifest.sha256:
+            raise ValueError
+        return _PART_LIST.validate_json(zlib.decompressobj(wbits=31).decompress(held.content, MOST_BYTES))
+    except (ValueError, ValidationError, zlib.error) as error:
+        hint = "restore the object from a backup: its content is not that which was committed"
+        raise StoreError("S0103", f"`{objects.address}/{commit.manifest.name}` was changed", hint) from error

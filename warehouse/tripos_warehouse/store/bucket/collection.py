@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 
 from tripos_warehouse.store.bucket.bucket import Bucket
-from tripos_warehouse.store.bucket.catalog import Catalog
+from tripos_warehouse.store.bucket.catalog import MANIFESTS, Catalog, PartGoneError, parts_of
 from tripos_warehouse.store.bucket.logs import LOGS
 
-_PART = re.compile(r"parts/[a-z0-9_]+/(\d{12})-.+")
+_PART = re.compile(rf"(?:parts/[a-z0-9_]+|{MANIFESTS})/(\d{{12}})-.+")
 _SLOT = re.compile(rf"{LOGS}/([^/]+)/(\d{{8}})")
 
 
@@ -23,15 +23,19 @@ def collect_objects(bucket: Bucket, *, dry_run: bool) -> Iterator[tuple[str, int
     catalog = before
     if not dry_run:
         catalog = bucket.change(lambda now: now.following(floor=now.serial + 1), lambda now: now.floor > before.serial)
-    unneeded = [*_parts(bucket, catalog, before.serial + 1), *_slots(bucket, catalog)]
+    try:
+        unneeded = [*_parts(bucket, catalog, before.serial + 1), *_slots(bucket, catalog)]
+    except PartGoneError:
+        return  # another one compacts and collects at the moment
     if not dry_run:
         bucket.objects.delete(name for name, _, _ in unneeded)
     yield from unneeded
 
 
 def _parts(bucket: Bucket, catalog: Catalog, floor: int) -> Iterator[tuple[str, int, str]]:
-    listed = {part.name for commit in catalog.commits for part in commit.parts}
-    for name, size in sorted(bucket.objects.sizes("parts").items()):
+    listed = {part.name for commit in catalog.commits for part in parts_of(bucket.objects, commit)}
+    listed |= {commit.manifest.name for commit in catalog.commits if commit.manifest is not None}
+    for name, size in sorted({**bucket.objects.sizes("parts"), **bucket.objects.sizes(MANIFESTS)}.items()):
         found = _PART.fullmatch(name)
         if found is not None and name not in listed and int(found[1]) < floor:
             yield name, size, "the catalog does not list it"

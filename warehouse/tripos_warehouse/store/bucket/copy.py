@@ -10,22 +10,19 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
 
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store.bucket.catalog import BucketPart, Catalog, newest_compaction
+from tripos_warehouse.store.bucket.catalog import BucketPart, Catalog, PartGoneError, newest_compaction, parts_of
 from tripos_warehouse.store.bucket.objects import Objects, at_once
-from tripos_warehouse.store.commits import COMMITS, tick, to_json
+from tripos_warehouse.store.commits import COMMITS, Commit, read_commit, tick, to_json
 from tripos_warehouse.store.locks import LIST, Locks, place_of
 
 SERIAL = "catalog.json"
 """Says up to which catalog the folder is complete."""
-
-
-class PartGoneError(Exception):
-    """A part that the catalog listed is not there: it was compacted, and the catalog is an old one."""
 
 
 class LocalCopy:
@@ -41,17 +38,25 @@ class LocalCopy:
         with self._alone():
             if self._serial() >= catalog.serial:
                 return
-            missing = [part for commit in catalog.commits for part in commit.parts if not self._has(part)]
-            at_once(self._fetch, missing)
             folder = self.root / COMMITS
-            listed = {commit.name for commit in catalog.commits}
             here = {path.stem for path in folder.glob("*.json")}
+            # What a manifest lists was fetched before its commit was written here.
+            looked_at = [each for each in catalog.commits if each.manifest is None or each.name not in here]
+            found = at_once(lambda each: parts_of(self._objects, each), looked_at)
+            parts = {each.name: some for each, some in zip(looked_at, found, strict=True)}
+            at_once(self._fetch, [part for some in parts.values() for part in some if not self._has(part)])
+            listed = {commit.name for commit in catalog.commits}
             newest = newest_compaction(catalog)
-            for commit in catalog.commits:
+            for new in catalog.commits:
+                path = folder / f"{new.name}.json"
                 # Whatever this folder has and the catalog has not any more is in the newest compaction.
-                gone = tuple(sorted(here - listed)) if commit.name == newest else ()
-                if commit.name not in here or gone:
-                    _write(folder / f"{commit.name}.json", to_json(commit.commit(gone)))
+                gone = here - listed if new.name == newest else set()
+                if new.name not in here:
+                    made = tuple(part.parquet for part in parts[new.name])
+                    commit = Commit(new.name, new.written_at, made, replaces=tuple(sorted(gone)))
+                    _write(path, to_json(commit))
+                elif gone and not gone <= set((known := read_commit(path)).replaces):
+                    _write(path, to_json(replace(known, replaces=tuple(sorted(gone)))))
             _write(self.root / SERIAL, orjson.dumps({"serial": catalog.serial}))
             tick(self.root)
 

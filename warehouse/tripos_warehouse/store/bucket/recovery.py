@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.bucket.bucket import Bucket, OpenLog
-from tripos_warehouse.store.bucket.catalog import Catalog
 from tripos_warehouse.store.bucket.logs import Tail, seal_content, slot_content, slot_name
+from tripos_warehouse.store.commits import CommitFiles, raised
 from tripos_warehouse.store.journal import SUFFIX, JournalContent, segments
 from tripos_warehouse.store.parts import reading
 from tripos_warehouse.store.rows import Row
@@ -47,11 +47,11 @@ def recover_segment(bucket: Bucket, name: str, kept: JournalContent) -> StoreErr
         catalog = bucket.sync()
         start = catalog.sessions.get(session)
         if start is None:
-            late = _unknown(bucket, catalog, kept, None)
+            late = _unknown(bucket, kept, None)
             return _set_aside(bucket.root, name, late) if late else None
         tail = bucket.reader.tail(session, start)
         if not tail.sealed:
-            missing = _unknown(bucket, catalog, kept, tail)
+            missing = _unknown(bucket, kept, tail)
             if not missing and not is_last:
                 return None
             content = slot_content([line + b"\n" for line in missing]) if missing else seal_content(session)
@@ -60,12 +60,12 @@ def recover_segment(bucket: Bucket, name: str, kept: JournalContent) -> StoreErr
             bucket.commit_logs([OpenLog(session, start, tail, over=True)])
 
 
-def _unknown(bucket: Bucket, catalog: Catalog, kept: JournalContent, tail: Tail | None) -> list[bytes]:
+def _unknown(bucket: Bucket, kept: JournalContent, tail: Tail | None) -> list[bytes]:
     """Return the lines of a segment of which some row with a name is in no part and in no slot of the tail."""
     names: dict[str, set[str]] = {}
     for table, row in _named(kept.lines):
         names.setdefault(table, set()).add(row[TABLES[table].key[0]])
-    known = {table: _committed(bucket, catalog, table, some) for table, some in names.items()}
+    known = {table: _committed(bucket, table, some) for table, some in names.items()}
     for slot in tail.slots if tail is not None else ():
         for table, row in _named(slot.kept.lines if slot.kept is not None else ()):
             known.setdefault(table, set()).add(row[TABLES[table].key[0]])
@@ -87,13 +87,14 @@ def _named(lines: Iterable[dict[str, list[Row]]]) -> Iterable[tuple[str, Row]]:
                 yield from ((table, row) for row in rows if TABLES[table].key[0] in row)
 
 
-def _committed(bucket: Bucket, catalog: Catalog, table: str, names: set[str]) -> set[str]:
+def _committed(bucket: Bucket, table: str, names: set[str]) -> set[str]:
     import pyarrow.compute as pc
 
     (key,) = TABLES[table].key
     wanted: Any = pa.array(sorted(names), type=pa.string())
     found: set[str] = set()
-    for part in (part for commit in catalog.commits for part in commit.parts if part.table == table):
+    commits = CommitFiles(bucket.root).live(raised)  # of the copy, which was brought up to date
+    for part in (part for commit in commits for part in commit.parts if part.table == table):
         with reading(bucket.root / part.path) as file:
             column = file.read([key])[key]
             found.update(column.filter(pc.is_in(column, value_set=wanted)).to_pylist())
