@@ -11,7 +11,7 @@ import pytest
 
 import tripos
 from tests.batches.batch_server import BatchServer, batch_serving
-from tests.batches.runs import Place, costs, make_place, quick, without_cost
+from tests.batches.runs import Place, costs, make_place, quick, run_here, without_cost
 from tests.kills.contents import contents, differences
 from tripos_warehouse.ledger import StoredBatches
 from tripos_warehouse.store import Store
@@ -39,6 +39,12 @@ def test_a_run_by_batches_has_the_tables_of_a_live_run_and_costs_half(place: Pla
     assert not differences(without_cost(second), without_cost(first))
     assert {name: 2 * cost for name, cost in costs(second).items()} == pytest.approx(costs(first), rel=1e-12)
     assert batch.summary["cost_usd"] == pytest.approx(live.summary["cost_usd"] / 2, rel=1e-12)
+    for store, part in (("live", None), ("batch", batch.summary["cost_usd"])):
+        told = run_here(place.folder, ["report", "--json", "--store", store]).summary["run"]
+        assert told.get("batch_cost_usd") == (None if part is None else pytest.approx(part, abs=1e-6))
+        assert (" in batches, 0.00 live" in run_here(place.folder, ["report", "--store", store]).told) == (
+            part is not None
+        )
     assert place.server.billed == place.server.live  # the same requests, each as often
     assert set(place.server.submitted.values()) == {1}
     assert marked(place.folder / "live") == {None}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich.cells import cell_len
 from rich.text import Text
 
-from tripos_compiler.diagnostics import localized, percent, reader_language, usd
+from tripos_compiler.diagnostics import localized, percent, reader_language
 from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.formats import GAP, NOTHING, TextColumn, decimals_of, grid, wrapped
 from tripos_warehouse.measures import (
@@ -205,7 +205,7 @@ def _header(report: Report, width: int) -> list[str]:
         **({"headline": ", ".join(benchmark.headline)} if benchmark.headline else {}),
         **({"items": run.partial} if run.partial else {}),
         "plan": run.plan_digest[:12],
-        "cost": NOTHING if run.cost_usd is None else f"{usd(run.cost_usd)} USD",
+        "cost": report.cost_shown,
         "samples": _statuses(report.samples),
         "scores": _statuses(report.scores),
         **({"comparisons": _statuses(report.comparisons)} if report.comparisons else {}),

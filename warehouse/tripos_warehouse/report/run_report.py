@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from tripos_compiler.diagnostics import localized, usd
 from tripos_compiler.language import Only
 from tripos_compiler.language.figures import aggregates_of
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
+from tripos_warehouse.formats import NOTHING
 from tripos_warehouse.measures import (
     OF_CORRECTED,
     CheckedExpectation,
@@ -90,11 +92,21 @@ class Report:
     """What would have sharpened each headline measure more for the same money."""
     only: Only = field(default_factory=dict)
     """The values of axes and arms that the report is restricted to, beyond what the run was."""
+    batch_cost_usd: float | None = None
+    """The part of the run's cost that was paid in batches; None where there were none, or a price is not known."""
 
     @property
     def held(self) -> bool:
         """True if every expectation held."""
         return all(gate.held for gate in self.gates)
+
+    @property
+    def cost_shown(self) -> str:
+        """Its cost as text: by batches and live calls, where it had both or batches alone."""
+        whole, batch = self.run.cost_usd, self.batch_cost_usd
+        if whole is None or batch is None:
+            return NOTHING if whole is None else f"{usd(whole)} USD"
+        return localized(f"{usd(whole)} USD: {usd(batch)} in batches, {usd(max(0.0, whole - batch))} live")
 
     @property
     def failed(self) -> bool:
@@ -125,6 +137,7 @@ class Report:
                 "started_at": run.started_at.isoformat() + "Z",
                 "finished_at": None if run.finished_at is None else run.finished_at.isoformat() + "Z",
                 "cost_usd": run.cost_usd,
+                **({} if self.batch_cost_usd is None else {"batch_cost_usd": round(self.batch_cost_usd, 6)}),
                 "items": run.items,
                 "withheld": run.withheld,
                 "only": {name: list(values) for name, values in {**run.only, **self.only}.items()},
@@ -287,7 +300,21 @@ def _reported(connection: Connection, plan: Plan, run: RunRecord, only: Only) ->
         remarks=(*find_remarks(connection, plan, run, only), *_judges_alone(plan, by_people)),
         sharpening=tuple(find_sharpening(connection, plan, measure) for measure in headlines(plan)),
         only=only,
+        batch_cost_usd=_batch_cost(connection, run),
     )
+
+
+def _batch_cost(connection: Connection, run: RunRecord) -> float | None:
+    """Return what the run paid in batches. A conversation costs what its turns do, and is no call itself."""
+    if run.cost_usd is None or connection.execute("select 1 from main.batches limit 1").fetchone() is None:
+        return None
+    calls = " union all by name ".join(
+        f"select cost_usd from main.{table} where batch_id is not null and adopted_from is null and run_id = $run"
+        for table in ("samples", "turns", "judgements")
+    )
+    query = f"select sum(cost_usd), count(*), count(cost_usd) from ({calls})"
+    [(paid, count, priced)] = connection.execute(query, {"run": run.run_id}).fetchall()
+    return float(paid) if count and count == priced else None
 
 
 def _unworked(connection: Connection, plan: Plan, run: RunRecord, tables: Sequence[MeasureTable]) -> dict[str, str]:
