@@ -181,18 +181,13 @@ def _stop_rule(choices: Choices, plan: Plan) -> StopRule | None:
     if choices.until != "settled" and not declared:
         return None
     if choices.shard is not None:
-        name = _shards_option(choices)
+        name = "--on" if choices.divide else "--shard"
         hint = f"leave out {name}, and share the run with --workers"
         if declared:
             hint = f"leave out {name}, and share the run with --workers, or give --until end"
         said = "the `until settled` of the spec" if declared else "`--until settled`"
         raise Failure("R0202", f"`{name}` asks for items at once that {said} asks in turn", hint)
     return StopRule(choices.margin, choices.seed or 0, declared)
-
-
-def _shards_option(choices: Choices) -> str:
-    """Return the option that has the run in shards."""
-    return "--on" if choices.divide else "--shard"
 
 
 def _shard(text: str) -> Shard:

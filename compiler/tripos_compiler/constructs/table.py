@@ -133,7 +133,13 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "classifies a row in a tree, level by level, and keeps every chosen path",
         body="walk",
     ),
-    Construct("tool", (FILE,), "tool NAME LABELS BLOCK", "a function that a model may call", body="tool"),
+    Construct(
+        "tool",
+        (FILE,),
+        "tool NAME [from PATH] [pure] LABELS BLOCK",
+        "a function that a model may call; with a path a run calls it for the model",
+        body="tool",
+    ),
     Construct(
         "tool_parameter",
         ("tool",),
@@ -235,6 +241,13 @@ CONSTRUCTS: tuple[Construct, ...] = (
         once=True,
     ),
     Construct("tools", ("ask",), "tools TOOLS...", "the tools that the model may call", once=True),
+    Construct(
+        "state",
+        ("ask",),
+        "state VALUE at most COUNT turns",
+        "the state that the tools read and change, from turn to turn",
+        once=True,
+    ),
     Construct(
         "returns",
         ("ask", "made", "verify", "walk"),

@@ -148,6 +148,8 @@ CODES: dict[str, str] = {
     "R0307": "program answers nonsense",
     "R0308": "program has no score",
     "R0309": "no sandbox",
+    "R0310": "tool gives another result",
+    "R0311": "tool leaves no JSON",
     "R0401": "not a budget",
     "R0402": "budget spent",
     "R0403": "reply without a bound",

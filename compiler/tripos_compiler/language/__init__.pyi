@@ -21,7 +21,6 @@ from .evaluation import (
     Missing as Missing,
     NoValue as NoValue,
     Unavailable as Unavailable,
-    are_equal as are_equal,
     element_value as element_value,
     elements as elements,
     evaluate as evaluate,

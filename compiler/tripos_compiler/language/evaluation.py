@@ -14,7 +14,7 @@ from operator import add, mul, sub, truediv
 from types import MappingProxyType
 from typing import Any, Final
 
-from tripos_compiler.language.library import FUNCTIONS, LARGEST, Undefined, Unread
+from tripos_compiler.language.library import FUNCTIONS, LARGEST, Undefined, Unread, are_equal
 from tripos_compiler.language.references import names_in
 from tripos_compiler.plan import (
     AtElement,
@@ -369,13 +369,6 @@ def _binary(expr: Binary, names: Mapping[str, Any]) -> Any:
     except OverflowError as error:
         reason = f"`{expr.operator}` has no value: it is past all bounds"
         raise NoValue(_status(expr, names), reason) from error
-
-
-def are_equal(left: Any, right: Any) -> bool:
-    """Equality; of a set and a list, that of what they hold."""
-    if isinstance(left, AbstractSet) != isinstance(right, AbstractSet):
-        return left is not None and right is not None and set(left) == set(right)
-    return bool(left == right)
 
 
 _EVALUATED: Final[Mapping[type, Callable[[Any, Mapping[str, Any]], Any]]] = MappingProxyType(

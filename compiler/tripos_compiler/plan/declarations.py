@@ -121,10 +121,11 @@ class Plugin(Ordered):
     release: str | None = None
     aggregate: bool = False
     """Whether measures take it of all values, and nothing in a scenario calls it."""
-    external: Literal["file", "shipped", "service"] | None = None
+    external: Literal["file", "shipped", "service", "tool"] | None = None
     """Of a scorer that is a program: it is the Python file `path`, it comes with Tripos, or it is a service at an
     address that whoever runs it names. `function` is the name that the program is told then, and `version` of a
-    program without a file its name and version."""
+    program without a file its name and version. A `tool` is a function that a model calls: it takes a state before
+    its parameters, changes it, and gives a result."""
     purity: Literal["proved", "declared"] | None = None
     """Why its value depends on its arguments alone: its source proves it, or else its author says so; None where
     neither does."""

@@ -40,7 +40,8 @@ class Ask(Part):
     seen from the role's side; the prompt. Where `continues` names an ask, what that one sent and its reply come before
     the prompt. Of a `plain` one it is a text; with `options` the model says how likely each
     of them is after it, and writes nothing. It may call `tools`, or those that `offered` lists for the row: then
-    `returns` is what `calling_type` says.
+    `returns` is what `calling_type` says. Where it `acts`, the calls of its reply are made, and what comes of them
+    stands beside the reply; an ask that continues it is sent the results.
     """
 
     step: Literal["ask"] = "ask"
@@ -55,6 +56,8 @@ class Ask(Part):
     options: Expr | None = None
     tools: tuple[Tool, ...] = ()
     offered: Expr | None = None
+    acts: tuple[Expr, ...] = ()
+    """Of a turn whose calls are made: a call for each tool, of its function with the state before."""
     returns: Type | None = None
     numbers: dict[str, str] = {}
     """For a language the locale in which numbers are read that a reply writes outside JSON; `en` where none is said."""
@@ -75,8 +78,13 @@ class Ask(Part):
 
     @property
     def script(self) -> str:
-        """Return the name of the ask with several prompts that it is a turn of; empty where it is none."""
+        """Return the name of the ask with several turns that it is one of; empty where it is none."""
         return self.name.rpartition("(")[0]
+
+    @property
+    def takes_results(self) -> bool:
+        """True if it is sent the results of the calls of the turn before, and nothing has to be said besides."""
+        return bool(self.acts) and bool(self.script) and (self.continues or "").rpartition("(")[0] == self.script
 
 
 def turns_before(ask: Ask, asks: Mapping[str, Ask]) -> tuple[Ask, ...]:

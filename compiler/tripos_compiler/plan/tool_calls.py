@@ -13,13 +13,27 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tripos_compiler.plan.base import Part
-from tripos_compiler.plan.expressions import BoolType, JsonType, Labels, ListType, RecordType, TextType, Type
+from tripos_compiler.plan.expressions import (
+    BoolType,
+    ChoiceType,
+    DialogueType,
+    JsonType,
+    Labels,
+    ListType,
+    RecordType,
+    TextType,
+    Type,
+)
 from tripos_compiler.source import dataclass
 
 TOOL_CALL = RecordType(fields={"name": TextType(), "arguments": JsonType(), "readable": BoolType()})
 """A call as expressions see it. What is not `readable` has no name, or arguments that are no JSON object."""
+TOOL_RESULT = RecordType(fields={"name": TextType(), "text": TextType(), "failed": BoolType()})
+"""The result of a call as expressions and the model see it: the tool, a text, and whether that says what was wrong."""
 SAID_WITH_CALLS = ("text", "prompt", "calls", "samples", "tools")
 """The names that a reply to a step with tools has already, so that no tool can be called so."""
+SAID_IN_LOOP = ("state", "results", "replies", "turns", "ended", "so_far", "came")
+"""The further names of one whose calls are made."""
 
 
 class ToolParameter(Part):
@@ -43,6 +57,11 @@ class Tool(Part):
         return RecordType(fields={each.name: each.type for each in self.parameters})
 
 
+def tool_function_name(tool: str) -> str:
+    """Return the name of a tool's function among the functions of a plan, which no function of the spec can have."""
+    return f"tool {tool}"
+
+
 @dataclass(frozen=True)
 class ToolCall:
     """A call that a model made. `arguments` are the JSON object that it wrote, or else its text."""
@@ -61,6 +80,25 @@ def calling_type(tools: Sequence[Tool]) -> RecordType:
     of those calls of it that fit its parameters."""
     declared = {each.name: ListType(of=each.arguments) for each in tools}
     return RecordType(fields={"text": TextType(), "calls": ListType(of=TOOL_CALL), **declared})
+
+
+LIMIT, REPLIED = "limit", "replied"
+"""How a loop of calls ended: there were no more turns, or a reply had no call."""
+
+
+def loop_type(tools: Sequence[Tool]) -> RecordType:
+    """Return what a loop of calls yields, up to a turn: the state, all calls with their results, and what was said."""
+    calling = calling_type(tools).fields
+    return RecordType(
+        fields={
+            **calling,
+            "state": JsonType(),
+            "results": ListType(of=TOOL_RESULT),
+            "replies": ListType(of=TextType()),
+            "turns": DialogueType(),
+            "ended": ChoiceType(values=(REPLIED, LIMIT)),
+        }
+    )
 
 
 def write_calls(text: str, calls: Sequence[ToolCall]) -> str:

@@ -146,7 +146,7 @@ class Following:
     def _ask(self, step: Ask, statement: Statement) -> None:
         told = list(self._told_by(step, statement))
         asked = self._decided(step, statement)
-        self._reaches(step.role, [*told, *asked])
+        leaks = self._reaches(step.role, [*told, *asked])
         name = statement.name().span if statement.find_name("name") is not None else statement.head
         said = union(*(each.secrets for each in told))
         whether = onward(union(*(each.secrets for each in asked)), Label(name, f"`{step.name}` is asked or not by it"))
@@ -158,6 +158,10 @@ class Following:
         if step.returns is not None and step.returns.kind == "record":
             fields |= dict.fromkeys(step.returns.fields, Flow(reply))
         fields["prompt"] = Flow(union(said, whether))
+        if step.acts:
+            came = self.flows(step.name).all(*step.acts)
+            came = onward(parted(came)[1] if leaks else came, Label(name, "it comes of the calls"))
+            fields |= dict.fromkeys(("so_far", "came"), Flow(union(reply, came)))
         self.names[step.name] = Flow(fields=fields)
 
     def _written(self, step: str, span: Span) -> Secrets:
@@ -189,6 +193,11 @@ class Following:
             written = statement.one_of("tools")
             span = written.head if written is not None else statement.head
             yield Told(flows.all(step.offered), span, "these tools tell")
+        if step.acts:
+            known |= {id(each) for each in step.acts}
+            written = statement.one_of("state")
+            span = written.syntax("value").span if written is not None else statement.head
+            yield Told(flows.all(*step.acts), span, "the results of its tools tell")
         for shots in step.shots:
             yield from self._shots(shots, step.name, statement)
             known |= {id(expr) for expr in expressions_of(shots)}

@@ -28,7 +28,7 @@ from tripos_runtime.asking.question import PreparedQuestion
 from tripos_runtime.asking.shots import shot_messages
 from tripos_runtime.asking.statuses import NOT_APPLICABLE
 from tripos_runtime.datasets import Case, Sources
-from tripos_runtime.models import OPTION, PLAIN, TOOL, DialogueTurn, Message
+from tripos_runtime.models import CALLED, OPTION, PLAIN, RESULT, TOOL, DialogueTurn, Message
 from tripos_runtime.reading import described_tool
 
 ASSISTANTS = frozenset(("assistant", "gpt", "model"))
@@ -125,7 +125,7 @@ def joined(messages: Sequence[Message]) -> list[Message]:
     """
     found: list[Message] = []
     for message in messages:
-        if found and found[-1].role == message.role:
+        if found and found[-1].role == message.role and message.role not in (CALLED, RESULT):
             found[-1] = Message(message.role, f"{found[-1].content}\n\n{message.content}")
         else:
             found.append(message)
@@ -150,7 +150,7 @@ def ask_messages(
     if step.chat is not None:
         chat = _dialogue(step.chat, names, lambda turns: chat_messages(turns, step.role), placeholders)
     if step.continues is not None and earlier is not None:
-        chat = (*earlier, _replied(step.continues, names, placeholders))
+        chat = (*(each for each in earlier if each.role != TOOL), *_replied(step, names, placeholders))
     elif step.continues is not None:
         chat = _dialogue(
             Ref(path=(step.continues, "turns")),
@@ -241,16 +241,27 @@ def continued(turns: Sequence[Turn], role: str, language: str, left_out: int = 0
     return [Message(*each) for each in seen_by(role, turns, begun, left_out)]
 
 
-def _replied(step: str, names: Mapping[str, Any], placeholders: PromptPlaceholders | None) -> Message:
-    """Return the reply to a step as an earlier turn. An empty one is shown as a turn of a conversation is."""
-    said = Ref(path=(step, "text"))
+def _replied(step: Ask, names: Mapping[str, Any], placeholders: PromptPlaceholders | None) -> Sequence[Message]:
+    """Return the reply to the step that is continued as an earlier turn, with what came of its calls. An empty one is
+    shown as a turn of a conversation is."""
+    assert step.continues is not None
+    if step.takes_results:
+        came = Ref(path=(step.continues, "came"))
+        try:
+            calls, results = evaluate(came, names)
+        except Unavailable as reason:
+            if placeholders is None:
+                raise
+            return placeholders.dialogue(came, reason)
+        return [Message(CALLED, unmarked(calls)), *(Message(RESULT, unmarked(each)) for each in results)]
+    said = Ref(path=(step.continues, "text"))
     try:
         text = unmarked(str(evaluate(said, names)))
     except Unavailable as reason:
         if placeholders is None:
             raise
         text = placeholders.hole(Hole(expr=said, type=TextType()), reason)
-    return Message("assistant", text if text.strip() else SILENT)
+    return [Message("assistant", text if text.strip() else SILENT)]
 
 
 def shorter(

@@ -18,7 +18,6 @@ from tripos_compiler.language import (
     Misfit,
     NoValue,
     Unavailable,
-    are_equal,
     evaluate,
     expressions_of,
     item_id,
@@ -27,7 +26,7 @@ from tripos_compiler.language import (
     read_row,
     read_tree,
 )
-from tripos_compiler.language.library import MediumKind
+from tripos_compiler.language.library import MediumKind, are_equal
 from tripos_compiler.plan import Axis, Binary, Dataset, Expr, Plan, Shots, Tree, digest
 from tripos_compiler.source import DataError, FoundFile
 from tripos_runtime.datasets.data_folders import DataFolders, files_of

@@ -1,7 +1,9 @@
 from .base import (
+    CALLED as CALLED,
     FREE as FREE,
     OPTION as OPTION,
     PLAIN as PLAIN,
+    RESULT as RESULT,
     TOOL as TOOL,
     CodedError as CodedError,
     Contents as Contents,

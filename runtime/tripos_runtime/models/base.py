@@ -35,7 +35,8 @@ class Message:
 
     role: str
     """`system`, `user` or `assistant`; of a text without a chat `PLAIN`, and `OPTION` of what may stand after it;
-    `TOOL` of a description of a function that the model may call."""
+    `TOOL` of a description of a function that the model may call, `CALLED` of a reply of its own that called some, and
+    `RESULT` of what came of each of these calls, in their order."""
     content: str
 
 
@@ -43,6 +44,8 @@ PLAIN, OPTION = "text", "option"
 """The roles of a text without a chat, and of each text whose likelihood after it is asked for."""
 TOOL = "tool"
 """The role of the description of a function that a model may call: JSON with its name, description and parameters."""
+CALLED, RESULT = "calls", "result"
+"""The roles of a reply with calls, whose content is what `write_calls` makes of it, and of the result of each call."""
 
 
 def texts_read(messages: Iterable[Message]) -> list[str]:

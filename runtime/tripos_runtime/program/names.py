@@ -80,6 +80,15 @@ class Names:
                 fields["value"] = missing if value is None else value
         self.gave(ask.name, fields)
 
+    def acted(self, ask: Ask, so_far: Mapping[str, Any], came: tuple[str, Sequence[str]]) -> None:
+        """Add what came of the calls of a reply, and what its loop came to up to it."""
+        self.values[ask.name] |= {"so_far": so_far, "came": came}
+
+    def failed(self, ask: Ask, reason: Unavailable) -> None:
+        """Add that nothing came of the calls of a reply, and why."""
+        missing = Missing(ask.name, reason.status, reason.reason)
+        self.values[ask.name] |= {"so_far": missing, "came": missing}
+
     def talked(self, step: Converse, turns: Dialogue, status: str) -> None:
         """Add a conversation. One that went wrong is `Missing`, with its status."""
         if status != OK:

@@ -20,6 +20,7 @@ from tripos_compiler.language import expressions_of, subexpressions
 from tripos_compiler.language.library import NoTools, read_allowed_calls
 from tripos_compiler.plan import Literal_, Plan, Plugin, ToolCall, Type, said_calls, write_calls
 from tripos_runtime.asking import dumps
+from tripos_runtime.asking.functions import stand_in
 from tripos_runtime.models import FREE, TOOL, Message, ModelError, Reply, Request, Vector
 from tripos_runtime.models.mocks import calls_made, draw, likelihoods, value_of
 from tripos_runtime.reading import schema_of
@@ -229,7 +230,11 @@ def stand_ins(plan: Plan, world: str) -> Mapping[str, Callable[..., Any]]:
     """Return a function in the place of each of the plan's in Python, by name, for checking runs no Python of the
     user's. Its value follows from the arguments. One that is not pure may have read the files, and gives something else
     in every `world`."""
-    return {plugin.name: partial(_stand_in, plugin, "" if plugin.pure else world) for plugin in plan.plugins}
+    found: dict[str, Callable[..., Any]] = {}
+    for plugin in plan.plugins:
+        made = stand_in if plugin.external == "tool" else _stand_in
+        found[plugin.name] = partial(made, plugin, "" if plugin.pure else world)
+    return found
 
 
 def _stand_in(plugin: Plugin, world: str, *args: Any, **named: Any) -> Any:

@@ -79,6 +79,7 @@ from .types import (
     Path as Path,
     Tree as Tree,
     Turn as Turn,
+    are_equal as are_equal,
     element_type as element_type,
     fits as fits,
     holds_media as holds_media,

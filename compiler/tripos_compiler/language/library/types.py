@@ -256,3 +256,20 @@ def list_of(of: Type) -> Type:
     'dialogue'
     """
     return DialogueType() if of == TURN else ListType(of=of)
+
+
+def are_equal(left: Any, right: Any) -> bool:
+    """Equality; of a set and a list, that of what they hold. In JSON true is no 1."""
+    if isinstance(left, AbstractSet) != isinstance(right, AbstractSet):
+        return left is not None and right is not None and set(left) == set(right)
+    return bool(left == right) and (not isinstance(left, Mapping | list) or _are_of_one_kind(left, right))
+
+
+def _are_of_one_kind(left: Any, right: Any) -> bool:
+    """Return true if equal values have truth values in the same places."""
+    match left:
+        case Mapping():
+            return all(_are_of_one_kind(value, right[key]) for key, value in left.items())
+        case list():
+            return all(map(_are_of_one_kind, left, right))
+    return isinstance(left, bool) == isinstance(right, bool)

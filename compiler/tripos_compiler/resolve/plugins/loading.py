@@ -12,7 +12,7 @@ import importlib.util
 import posixpath
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import EntryPoint
 from typing import Any
@@ -62,6 +62,17 @@ def find_plugin(program: Program, name: str, where: Span | None = None) -> Plugi
 def read_python(program: Program, statement: Statement) -> tuple[Plugin, PythonFunction] | None:
     """Return the function that `from "file.py:function"` means, as a plug-in of that name. None, reported, where there
     is none such."""
+    return _read(program, statement, PythonFile.function)
+
+
+def read_tool_function(program: Program, statement: Statement) -> tuple[Plugin, PythonFunction] | None:
+    """Return the same of a function that a model calls, which says no types: those of the tool are."""
+    return _read(program, statement, PythonFile.tool_function)
+
+
+def _read(
+    program: Program, statement: Statement, find: Callable[[PythonFile, str], PythonFunction]
+) -> tuple[Plugin, PythonFunction] | None:
     written = statement.text("path")
     path, colon, function = written.value.rpartition(":")
     try:
@@ -72,7 +83,7 @@ def read_python(program: Program, statement: Statement) -> tuple[Plugin, PythonF
         place = path_beside(written.span.source.path, path)
         source = read_beside(program, place)
         file = parse_python(source)
-        found = file.function(function)
+        found = find(file, function)
     except Unusable as reason:
         report(program, reason, written.span)
         return None

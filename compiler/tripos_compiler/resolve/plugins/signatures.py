@@ -12,6 +12,7 @@ from tripos_compiler.plan import (
     ChoiceType,
     DialogueType,
     IntegerType,
+    JsonType,
     ListType,
     NumberType,
     OptionalType,
@@ -201,6 +202,20 @@ class PythonFile:
 
     def function(self, name: str) -> PythonFunction:
         """Return the function of that name at the top of the file. Raises `Unusable`, E0311 or E0312."""
+        return self._signature(self._defined(name))
+
+    def tool_function(self, name: str) -> PythonFunction:
+        """Return the same of a function that takes a state and any arguments, and whose types nobody reads."""
+        node = self._defined(name)
+        given = self._named_parameters(node)
+        if not node.args.args:
+            message = f"`{name}` takes no state"
+            raise Unusable("E0312", message, f"write `def {name}(state, …): …`", self.place(node))
+        names = [each.arg for each in given]
+        written = f"{name}({ast.unparse(node.args)})"
+        return PythonFunction(dict.fromkeys(names, JsonType()), _optional(node), JsonType(), written, self.place(node))
+
+    def _defined(self, name: str) -> ast.FunctionDef:
         found = [node for node in self.module.body if _defines(node, name)]
         if not found:
             names = [node.name for node in self.module.body if isinstance(node, ast.FunctionDef)]
@@ -211,7 +226,7 @@ class PythonFile:
         node = found[-1]  # as in Python, the last one stands
         if not isinstance(node, ast.FunctionDef):
             raise self._no_function(node, name)
-        return self._signature(node)
+        return node
 
     def imported(self, name: str) -> tuple[str, str] | None:
         """Return the module that a name comes from and its name there, where the file imports it (`.part`, `near`)."""
@@ -233,9 +248,9 @@ class PythonFile:
         help_ = f"write a function: `def {name}(…): …`"
         return Unusable("E0311", f"`{name}` is {what}, not a function", help_, self.place(node))
 
-    def _signature(self, node: ast.FunctionDef) -> PythonFunction:
-        name = node.name
-        given = node.args
+    def _named_parameters(self, node: ast.FunctionDef) -> list[ast.arg]:
+        """Return the parameters. Raises `Unusable`, E0312, where one has no name, or there may be any number."""
+        name, given = node.name, node.args
         for star, bare in ((given.vararg, "*"), (given.kwarg, "**")):
             if star is not None:
                 message = f"`{name}` takes any number of arguments, `{bare}{star.arg}`"
@@ -243,9 +258,13 @@ class PythonFile:
         if given.posonlyargs:
             message = f"the parameters of `{name}` before `/` have no names for others"
             raise Unusable("E0312", message, "leave out the `/`", self.place(given.posonlyargs[0]))
+        return [*given.args, *given.kwonlyargs]
+
+    def _signature(self, node: ast.FunctionDef) -> PythonFunction:
+        name, given = node.name, self._named_parameters(node)
         annotations = Annotations(self.module)
         parameters: dict[str, Type] = {}
-        for each in (*given.args, *given.kwonlyargs):
+        for each in given:
             if each.annotation is None:
                 help_ = f"say what it takes: `{each.arg}: str`"
                 raise Unusable("E0312", f"parameter `{each.arg}` of `{name}` has no type", help_, self.place(each))
@@ -254,10 +273,8 @@ class PythonFile:
             message = f"`{name}` does not say what it returns"
             raise Unusable("E0312", message, f"write `def {name}(…) -> bool:`, or another type", self.place(node))
         returns = self._type(annotations, node.returns, f"what `{name}` returns")
-        late = [each.arg for each, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default]
-        early = [each.arg for each in given.args[len(given.args) - len(given.defaults) :]]
-        written = f"{name}({ast.unparse(given)}) -> {ast.unparse(node.returns)}"
-        return PythonFunction(parameters, (*early, *late), returns, written, self.place(node))
+        written = f"{name}({ast.unparse(node.args)}) -> {ast.unparse(node.returns)}"
+        return PythonFunction(parameters, _optional(node), returns, written, self.place(node))
 
     def _type(self, annotations: Annotations, node: ast.expr, what: str) -> Type:
         try:
@@ -302,6 +319,12 @@ def parse_python(source: Source) -> PythonFile:
         message = f"`{source.path}` is not Python: {error or 'it is nested too deep'}"
         raise Unusable("E0310", message, "check the file") from None
     return PythonFile(source, module)
+
+
+def _optional(node: ast.FunctionDef) -> tuple[str, ...]:
+    given = node.args
+    late = [each.arg for each, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default]
+    return (*(each.arg for each in given.args[len(given.args) - len(given.defaults) :]), *late)
 
 
 def _defines(node: ast.stmt, name: str) -> bool:

@@ -7,8 +7,10 @@ import re
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.language.library import type_notation
-from tripos_compiler.plan import SAID_WITH_CALLS, Tool, ToolParameter, Type
+from tripos_compiler.plan import SAID_WITH_CALLS, JsonType, Tool, ToolParameter, Type, tool_function_name
 from tripos_compiler.resolve import Program
+from tripos_compiler.resolve.plugins import read_tool_function
+from tripos_compiler.source import Span
 from tripos_compiler.typing import field_type, type_parts
 
 LONGEST = 64
@@ -26,7 +28,40 @@ def lower_tools(program: Program) -> None:
         parameters = _parameters(program, statement)
         if not _is_name(program, statement) or about is None or parameters is None:
             continue
-        program.tools.setdefault(name.text, Tool(name=name.text, about=about, parameters=parameters))
+        tool = Tool(name=name.text, about=about, parameters=parameters)
+        program.tools.setdefault(name.text, tool)
+        if statement.find("path") is not None:
+            _lower_function(program, statement, tool)
+
+
+def _lower_function(program: Program, statement: Statement, tool: Tool) -> None:
+    """Lower the function that a run calls for a model."""
+    read = read_tool_function(program, statement)
+    name = tool_function_name(tool.name)
+    if read is None:
+        program.diagnostics.lost_names.add(name)
+        return
+    plugin, python = read
+    (_, *taken), of = python.parameters, tool.arguments.fields
+
+    def differs(message: str, where: Span, help_: str) -> None:
+        notes = [f"declared: `{tool.name}({', '.join(of)})`", f"in Python: `{python.written}`"]
+        program.diagnostics.error("E0313", message, where, Label(python.span, "the function"), help=help_, notes=notes)
+        program.diagnostics.lost_names.add(name)
+
+    for parameter in statement.of("tool_parameter"):
+        own = parameter.name()
+        if own.text not in taken:
+            differs(f"`{plugin.function}` has no parameter `{own.text}`", own.span, "remove it, or add it there")
+        elif of[own.text].kind == "optional" and own.text not in python.optional:
+            help_ = f"write `{own.text}=None` there, or a type without `?` here"
+            differs(f"`{plugin.function}` must be given `{own.text}`, which may be left out", own.span, help_)
+    for missing in [each for each in taken if each not in of and each not in python.optional]:
+        message = f"`{plugin.function}` needs `{missing}`, which `{tool.name}` does not take"
+        differs(message, statement.name().span, f"add `{missing}` to the tool")
+    own_ = {"name": name, "parameters": of, "returns": JsonType(), "external": "tool"}
+    optional = tuple(each for each, type_ in of.items() if type_.kind == "optional")
+    program.plugins[name] = plugin.model_copy(update={**own_, "optional": optional})
 
 
 def _is_name(program: Program, statement: Statement) -> bool:

@@ -69,7 +69,7 @@ def _under(
             continue
         if isinstance(folded, Ask) and folded.continues in gone:
             folded = folded.model_copy(update={"continues": _continued(steps, folded, gone)})
-        if isinstance(folded, Ask) and folded.prompt is None and folded.chat is None:
+        if isinstance(folded, Ask) and folded.prompt is None and folded.chat is None and not folded.takes_results:
             _asks_nothing(steps, folded.name, chosen, reported)
             gone.add(folded.name)
             continue

@@ -32,6 +32,7 @@ from tripos_compiler.source import Name, Number, Span
 from tripos_compiler.statements.analysis import names_used, with_dependencies
 from tripos_compiler.statements.prompts import Question, lower_question, lower_samples
 from tripos_compiler.statements.steps.histories import lower_chat, lower_continued
+from tripos_compiler.statements.steps.loops import ToolLoop, lower_loop, lower_state
 from tripos_compiler.statements.steps.options import bind_options, letter_shown
 from tripos_compiler.statements.steps.plain_text import lower_options, lower_plain
 from tripos_compiler.statements.steps.scripts import PromptList, lower_script, lower_turns
@@ -237,7 +238,8 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
         lower_options(steps, statement),
         lower_offered(steps, statement),
     )
-    lowered = (when, chat, earlier, plain, options, script)
+    loop = lower_state(steps, statement, () if tools is None else tools.declared)
+    lowered = (when, chat, earlier, plain, options, script, loop)
     if not good or not known or False in lowered or question is None or shots is None or tools is None:
         steps.unknown(name)
         return False
@@ -275,6 +277,10 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
         if not (done := lower_turns(steps, statement, ask, script)):
             steps.unknown(name)
         return done
+    if isinstance(loop, ToolLoop):
+        _mention(steps, question, loop.state.expr, *told)
+        lower_loop(steps, statement, ask, loop)
+        return True
     steps.lowered.append(ask)
     steps.wholes[name.text] = name
     _bind(steps, statement, ask)

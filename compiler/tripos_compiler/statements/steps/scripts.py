@@ -35,7 +35,7 @@ TEXTS = ListType(of=TextType())
 MOST_PROMPTS = 20
 ASKER = "user"
 """The speaker of the prompts in a dialogue."""
-BESIDE = ("prompt", "returns", "plain", "likelihood", "tools")
+BESIDE = ("prompt", "returns", "plain", "likelihood", "tools", "state")
 """What an ask with several prompts has not."""
 
 

@@ -38,3 +38,6 @@ from .settings import (
     ProgramLimits as ProgramLimits,
     program_name as program_name,
 )
+from .tools import (
+    stand_in as stand_in,
+)

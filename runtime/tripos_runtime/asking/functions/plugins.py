@@ -59,22 +59,31 @@ def load_plugins(
         if plugin.external is not None:
             continue
         packaged = plugin.path is None
-        beside = folder if plugin.release is None else Path(releases.get(plugin.release, folder))
-        python = _from_package(plugin) if packaged else _from_file(plugin, beside, modules)
+        python = _from_package(plugin) if packaged else _from_file(plugin, _beside(plugin, folder, releases), modules)
         functions[plugin.name] = Loaded(plugin, python)
-    if programs is not None and any(plugin.external is not None for plugin in plan.plugins):
+    if programs is not None and any(plugin.external not in (None, "tool") for plugin in plan.plugins):
         functions |= _programs(plan, folder, releases, programs)
+    tools = [plugin for plugin in plan.plugins if plugin.external == "tool"]
+    if tools:
+        from tripos_runtime.asking.functions.tools import open_tools
+
+        functions |= open_tools(tools, lambda plugin: _text(plugin, _beside(plugin, folder, releases)), programs)
     return functions
+
+
+def _beside(plugin: Plugin, folder: Path, releases: Mapping[str, str]) -> Path:
+    return folder if plugin.release is None else Path(releases.get(plugin.release, folder))
 
 
 def _programs(plan: Plan, folder: Path, releases: Mapping[str, str], programs: AllowedPrograms) -> Mapping[str, Loaded]:
     from tripos_runtime.asking.functions import open_scorers
 
     try:
-        pools = open_scorers(plan.plugins, folder, releases, programs)
+        scorers = [each for each in plan.plugins if each.external not in (None, "tool")]
+        pools = open_scorers(scorers, folder, releases, programs)
     except CodedError as error:
         raise PluginError(error.code, error.message, error.hint) from error
-    return {each.name: ExternalScorer(each, _unloaded, pool=pools[each.name]) for each in plan.plugins if each.external}
+    return {each.name: ExternalScorer(each, _unloaded, pool=pools[each.name]) for each in scorers}
 
 
 def _unloaded(*_: Any, **__: Any) -> Any:
@@ -85,15 +94,21 @@ def _from_file(plugin: Plugin, folder: Path, modules: dict[str, ModuleType]) -> 
     assert plugin.path is not None
     path = folder / plugin.path
     if str(path) not in modules:
-        try:
-            text = path.read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-            raise PluginError("R0301", f"cannot read `{plugin.path}`: {reason}", "put the file back") from error
-        if hashlib.sha256(text.encode()).hexdigest() != plugin.version:
-            raise PluginError("R0302", f"`{plugin.path}` changed since the spec was compiled", "run again")
-        modules[str(path)] = _executed(plugin, path, text)
+        modules[str(path)] = _executed(plugin, path, _text(plugin, folder))
     return _function(modules[str(path)], plugin)
+
+
+def _text(plugin: Plugin, folder: Path) -> str:
+    """Return the text of a file of functions, which must be the one that was compiled."""
+    assert plugin.path is not None
+    try:
+        text = (folder / plugin.path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise PluginError("R0301", f"cannot read `{plugin.path}`: {reason}", "put the file back") from error
+    if hashlib.sha256(text.encode()).hexdigest() != plugin.version:
+        raise PluginError("R0302", f"`{plugin.path}` changed since the spec was compiled", "run again")
+    return text
 
 
 def _executed(plugin: Plugin, path: Path, text: str) -> ModuleType:

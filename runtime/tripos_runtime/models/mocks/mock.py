@@ -16,7 +16,7 @@ from typing import Any
 
 from tripos_compiler.language.library import media_in, without_media
 from tripos_compiler.plan import OptionLikelihood, write_likelihoods
-from tripos_runtime.models.base import FREE, Message, ModelError, Price, Reply, Request
+from tripos_runtime.models.base import FREE, RESULT, Message, ModelError, Price, Reply, Request
 from tripos_runtime.models.catalog import tokens_of
 from tripos_runtime.models.mocks.mock_author import author_text
 from tripos_runtime.models.mocks.mock_careless import careless_text
@@ -118,6 +118,8 @@ class MockModel:
         match self.character:
             case writer if request.options and writer not in UNWILLING:
                 text = likelihoods(request, key)
+            case "careful" | "slow" if _is_answered(request):
+                text = sentences(3, key, chinese=chinese)
             case "careless" if request.tools:
                 text = calls_made(request.tools, key, careless=True, chinese=chinese)
             case writer if request.tools and writer not in UNWILLING:
@@ -228,6 +230,11 @@ def _careful_text(request: Request, key: str, *, chinese: bool) -> str:
     if request.schema is None:
         return sentences(3, key, chinese=chinese)
     return json.dumps(value_of(request.schema, key, "kind", chinese=chinese), ensure_ascii=False)
+
+
+def _is_answered(request: Request) -> bool:
+    """Return true if a model has the results of what it called."""
+    return any(message.role == RESULT for message in request.messages)
 
 
 def _is_chinese(request: Request) -> bool:

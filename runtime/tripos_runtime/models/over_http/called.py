@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
 
-from tripos_compiler.plan import ToolCall, call_of, write_calls
+from tripos_compiler.plan import ToolCall, call_of, said_calls, write_calls
 
 OTHER = re.compile(r"[^A-Za-z0-9_-]")
 """What no name of a tool may have that is sent; `_` stands in its place."""
@@ -44,6 +45,34 @@ def names_sent(tools: Sequence[str]) -> dict[str, str]:
             sent = f"{plain[: LONGEST - len(str(number)) - 1]}_{number}"
         found[sent] = own
     return found
+
+
+def call_id(number: int) -> str:
+    """Return the id of a call of a chat, counted from 1, in a form that all providers take.
+
+    >>> call_id(12)
+    'call00012'
+    """
+    return f"call{number:05d}"
+
+
+def calls_sent(content: str, tools: Sequence[str], before: int) -> dict[str, Any]:
+    """Return a reply with calls as a message, given how many calls came before it. Arguments that are no JSON object
+    are sent as an empty one, since some providers read them; the result of the call says what they were.
+
+    >>> told = calls_sent('{"text": "", "calls": [{"name": "a.b", "arguments": {"n": 1}}]}', ('{"name": "a.b"}',), 0)
+    >>> told["content"], told["tool_calls"][0]["function"]
+    (None, {'name': 'a_b', 'arguments': '{"n":1}'})
+    """
+    text, calls = said_calls(content)
+    sent = {own: name for name, own in names_sent(tools).items()}
+    told = []
+    for number, call in enumerate(calls, before + 1):
+        name = sent.get(call.name) or OTHER.sub("_", call.name)[:LONGEST] or "unknown"
+        arguments = json.dumps(call.arguments if call.readable else {}, ensure_ascii=False, separators=(",", ":"))
+        function = {"name": name, "arguments": arguments}
+        told.append({"id": call_id(number), "type": "function", "function": function})
+    return {"role": "assistant", "content": text or None, "tool_calls": told}
 
 
 def said_with_calls(message: Mapping[str, Any], text: str, tools: Sequence[str]) -> str:

@@ -80,7 +80,7 @@ class DirectModel:
     def body_of(self, request: Request) -> bytes:
         """Return the body of a request, as JSON."""
         messages = without_system(request.messages) if self._folds_system else request.messages
-        return self._head + as_json(messages, request.contents) + self._tails.part(request)
+        return self._head + as_json(messages, request.contents, request.tools) + self._tails.part(request)
 
     def reply_in(self, request: Request, answer: HttpAnswer) -> Reply:
         """Return the reply in an answer to a request that went another way, such as in a batch. Raises `ModelError`."""

@@ -8,7 +8,8 @@ from typing import Any, Generic, TypeVar
 import orjson
 
 from tripos_compiler.language.library import OPEN
-from tripos_runtime.models.base import Contents, DialogueTurn, Message, ModelError, Request
+from tripos_runtime.models.base import CALLED, RESULT, Contents, DialogueTurn, Message, ModelError, Request
+from tripos_runtime.models.over_http.called import call_id, calls_sent
 from tripos_runtime.models.over_http.media_parts import content_of
 from tripos_runtime.models.over_http.replies import whole
 
@@ -38,15 +39,16 @@ class RequestCache(Generic[Part]):
         return found
 
 
-def as_json(messages: tuple[Message, ...], contents: Contents | None = None) -> bytes:
+def as_json(messages: tuple[Message, ...], contents: Contents | None = None, tools: Sequence[str] = ()) -> bytes:
     """Return the messages as a JSON array of objects with `role` and `content`, which is a list of parts where the
-    message shows an image or another file. Raises `ModelError` R0127 where that is not to be had.
+    message shows an image or another file; of calls of `tools` and their results as OpenAI has them. Raises
+    `ModelError` R0127 where an image is not to be had.
 
     >>> as_json((Message("user", "hi"),))
     b'[{"role":"user","content":"hi"}]'
     """
-    if any(OPEN in message.content for message in messages):
-        return orjson.dumps(as_objects(messages, contents))
+    if any(OPEN in message.content or message.role == CALLED for message in messages):
+        return orjson.dumps(as_objects(messages, contents, tools))
     try:
         if not messages or not isinstance(messages[-1], DialogueTurn):
             return orjson.dumps(messages)
@@ -55,9 +57,23 @@ def as_json(messages: tuple[Message, ...], contents: Contents | None = None) -> 
         return orjson.dumps([{"role": message.role, "content": whole(message.content)} for message in messages])
 
 
-def as_objects(messages: Sequence[Message], contents: Contents | None) -> list[dict[str, Any]]:
+def as_objects(
+    messages: Sequence[Message], contents: Contents | None, tools: Sequence[str] = ()
+) -> list[dict[str, Any]]:
     """Return the messages as objects with `role` and `content`, as `as_json` does."""
-    return [{"role": message.role, "content": _content(whole(message.content), contents)} for message in messages]
+    found: list[dict[str, Any]] = []
+    made, answered = 0, 0
+    for message in messages:
+        if message.role == CALLED:
+            object_ = calls_sent(whole(message.content), tools, made)
+            made, answered = made + len(object_["tool_calls"]), made
+        elif message.role == RESULT:
+            answered += 1
+            object_ = {"role": "tool", "tool_call_id": call_id(answered), "content": whole(message.content)}
+        else:
+            object_ = {"role": message.role, "content": _content(whole(message.content), contents)}
+        found.append(object_)
+    return found
 
 
 def _content(text: str, contents: Contents | None) -> str | list[dict[str, Any]]:

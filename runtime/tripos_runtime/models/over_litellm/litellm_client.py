@@ -97,7 +97,9 @@ class LitellmModel:
         if request.tools and not self._offers:
             raise no_tools(self.name)
         messages = as_objects(
-            without_system(request.messages) if self._folds_system else request.messages, request.contents
+            without_system(request.messages) if self._folds_system else request.messages,
+            request.contents,
+            request.tools,
         )
         try:
             response = await litellm.acompletion(

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from tripos_compiler.plan import Settings
-from tripos_runtime.models.base import Contents, Endpoint, Message, ModelError, Price, Reply, Request
+from tripos_runtime.models.base import Contents, Endpoint, ModelError, Price, Reply, Request
 from tripos_runtime.models.catalog import (
     FOREIGN,
     PARTICULAR,
@@ -108,7 +108,7 @@ class TranslatedModel:
     def body_of(self, request: Request) -> bytes:
         """Return the body of a request, as JSON."""
         skeleton = self._skeletons.part(request)
-        parameters, messages = skeleton.own_parameters(), self._messages(request.messages, request.contents)
+        parameters, messages = skeleton.own_parameters(), self._messages(request, request.contents)
         return orjson.dumps(self._form.body(messages, parameters, skeleton.headers))
 
     @property
@@ -120,7 +120,7 @@ class TranslatedModel:
         """Return the reply in an answer to a request that went another way, such as in a batch. Raises `ModelError`."""
         if answer.status != 200:
             raise answer_error(answer.status, answer.body, headers_of(answer.headers), self.place)
-        messages, parameters = self._messages(request.messages, None), self._skeletons.part(request).own_parameters()
+        messages, parameters = self._messages(request, None), self._skeletons.part(request).own_parameters()
         try:
             return self._form.reply(answer, messages, parameters, self.price, self.own_price, request.tools)
         except ModelError:
@@ -141,9 +141,9 @@ class TranslatedModel:
         """Return the settings without those that the provider takes for no model."""
         return settings.without(self._lacking)
 
-    def _messages(self, messages: tuple[Message, ...], contents: Contents | None) -> list[dict[str, Any]]:
-        folded = without_system(messages) if self._folds_system else messages
-        return as_objects(folded, contents)
+    def _messages(self, request: Request, contents: Contents | None) -> list[dict[str, Any]]:
+        folded = without_system(request.messages) if self._folds_system else request.messages
+        return as_objects(folded, contents, request.tools)
 
     def _skeleton(self, request: Request) -> _Skeleton:
         """Return what requests of the same settings share."""
