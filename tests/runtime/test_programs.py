@@ -52,7 +52,7 @@ ROWS = {
 """The digest of the rows of a generated benchmark, but for their times, as runs kept them before programs were there."""
 SINCE = (
     *(("reused_from", None), ("batch_id", None), ("repeat", 0), ("models", None), ("element_place", None)),
-    ("elements", None),
+    *(("elements", None), ("logprobs", None)),
 )
 """The columns that did not exist then, with the value that says that there is nothing."""
 
@@ -119,7 +119,7 @@ def replayed(world: World, unit: Unit, kept: Mapping[str, Mapping[str, Mapping[s
                 if row is None or row["status"] in ("not_applicable", "undefined"):
                     need.prompt.messages()  # raises what the run met
                 assert row is not None
-                return turn_of(row) if call.table == "turns" else answer_of(row, need.question.reader)
+                return turn_of(row) if call.table == "turns" else answer_of(row, need.question)
         raise AssertionError
 
     def caught(need: Need) -> Got:

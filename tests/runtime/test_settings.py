@@ -29,6 +29,7 @@ VALUES: dict[str, tuple[Any, str]] = {
     "presence_penalty": (-0.5, "presence_penalty -0.5"),
     "frequency_penalty": (0.25, "frequency_penalty 0.25"),
     "reasoning_effort": ("low", "reasoning_effort low"),
+    "top_logprobs": (3, "top_logprobs 3"),
     "provider": (OWN, "provider { think false, repetition_penalty 1.1 }"),
 }
 """A value of every field, and how it is written."""
@@ -124,6 +125,10 @@ def test_a_request_that_differs_in_a_field_is_another_request(name: str) -> None
 @each("place", ["ask", "speaker", "scorer"])
 @each("name", FIELDS)
 def test_a_field_that_is_written_is_in_the_plan_and_in_the_name_of_the_reply(name: str, place: str) -> None:
+    if place not in (SETTINGS[name].places or (place,)):
+        compilation = compile_text(SPEC.format(ask="", scorer="", speaker=f", {VALUES[name][1]}"))
+        assert "E0107" in {each.code for each in compilation.diagnostics}
+        return
     before, after = plan(), plan(**{place: f", {VALUES[name][1]}"})
     step = {"ask": "reply", "speaker": "talk", "scorer": "rated"}[place]
     [was], [now] = ([each for each in p.scenarios[0].steps if each.name == step] for p in (before, after))

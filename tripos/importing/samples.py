@@ -12,14 +12,14 @@ from tripos.importing.records import FileRow, FileRows
 from tripos.importing.row_errors import RowError, UnfitValue, whole
 from tripos.ui import Failure
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.plan import Ask, Plan, Scenario
+from tripos_compiler.plan import Ask, Plan, Scenario, read_token_probabilities, write_token_probabilities
 from tripos_runtime.datasets import Case, CaseSource, Selection
 from tripos_runtime.drivers import Told, recorded_units
 from tripos_runtime.program import Unit
 from tripos_runtime.roles import RoleBinding
 
 KNOWN = {"model_served": str, "finish_reason": str, "tokens_in": int, "tokens_out": int, "tokens_reasoning": int,
-         "cost_usd": float, "latency_s": float}  # fmt: skip
+         "cost_usd": float, "latency_s": float, "logprobs": list}  # fmt: skip
 """What may be known of a reply beside its text."""
 OWN = ("scenario", "item", "position", "model", "sample", "step", "reply", *KNOWN)
 """The fields of a row of replies, beside the fields of the items, the axes and the arms."""
@@ -215,6 +215,8 @@ def _known(record: FileRow, name: str, kind: type) -> Any:
         return said if said is None else str(said)
     if kind is int:
         return whole(said, name)
+    if kind is list:
+        return _token_probabilities(said, name)
     try:
         value = float(said)
     except (TypeError, ValueError, OverflowError):
@@ -222,3 +224,14 @@ def _known(record: FileRow, name: str, kind: type) -> Any:
     if not 0 <= value < float("inf"):
         raise UnfitValue(name, said, "not a number from 0 on")
     return value
+
+
+def _token_probabilities(said: Any, name: str) -> str:
+    """Return probabilities of tokens as the store keeps them."""
+    try:
+        found = json.loads(said) if isinstance(said, str) else said
+        written = write_token_probabilities([dict(each) for each in found])
+        read_token_probabilities(written)
+    except (TypeError, ValueError) as error:
+        raise UnfitValue(name, said, "not the probabilities of tokens in OpenAI's form") from error
+    return written

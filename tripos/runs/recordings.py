@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -174,14 +174,14 @@ def _recorded(call: RecordedCall, settings: Settings) -> Iterator[Recorded]:
     yield Recorded(key(said), call.made_at, _body(first))
     if second is not None:
         # Where the first reply stayed the better one the second is not kept: the first says the same once more.
-        own = RecordedReply(second.text, second.finish_reason, second.model_served, second.usage.without(first.usage))
+        own = replace(second, usage=second.usage.without(first.usage))
         yield Recorded(key([*said, (ASSISTANT, first.text)]), call.made_at, _body(own))
 
 
 def _body(reply: RecordedReply) -> bytes:
     usage = reply.usage
     counts = [usage.tokens_in, usage.tokens_out, usage.tokens_reasoning]
-    return orjson.dumps([reply.text, reply.model_served, reply.finish_reason, *counts])
+    return orjson.dumps([reply.text, reply.model_served, reply.finish_reason, *counts, reply.logprobs])
 
 
 def _answer(body: bytes) -> Reply | ModelError:
@@ -189,5 +189,5 @@ def _answer(body: bytes) -> Reply | ModelError:
     if isinstance(found, dict):
         code, _, message = found["error"].partition(" ")
         return ModelError(code, message, "the provider refused this when it was recorded", status="refused")
-    text, served, finish_reason, tokens_in, tokens_out, tokens_reasoning = found
-    return Reply(text, served or "", finish_reason, tokens_in, tokens_out, 0.0, tokens_reasoning)
+    text, served, finish_reason, tokens_in, tokens_out, tokens_reasoning, logprobs = found
+    return Reply(text, served or "", finish_reason, tokens_in, tokens_out, 0.0, tokens_reasoning, logprobs)

@@ -126,9 +126,9 @@ class RunTables:
         )
         samples = f"{self._schema}.samples"
         if first is not None:
-            few = f"select * exclude (messages, parsed) from {samples} order by {order} limit {first}"
+            few = f"select * exclude (messages, parsed, logprobs) from {samples} order by {order} limit {first}"
             return f"select *, row_number() over (order by {order}) - 1 as n from ({few})"
-        told = "* exclude (messages, reply, parsed, error)"
+        told = "* exclude (messages, reply, parsed, logprobs, error)"
         return f"select {told}, row_number() over (order by {order}) - 1 as n from {samples}"
 
     def _joined(self, table: str, replies: str = "shown") -> str:

@@ -19,6 +19,8 @@ class Setting:
     summary: str
     least: float | None = None
     most: float | None = None
+    places: tuple[str, ...] = ()
+    """The constructs that have it; none where all have it that ask a model."""
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -58,6 +60,9 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
         "presence_penalty": Setting("NUMBER", "penalty for tokens that have occurred", -2, 2),
         "frequency_penalty": Setting("NUMBER", "penalty for tokens by their frequency so far", -2, 2),
         "reasoning_effort": Setting("none|minimal|low|medium|high|xhigh", "amount of reasoning before the reply"),
+        "top_logprobs": Setting(
+            "COUNT", "the probabilities of so many tokens at each place of the reply", 0, 20, ("ask", "scorer")
+        ),
         "provider": Setting("BLOCK", "fields for the provider, sent unchanged"),
     }
 )

@@ -263,7 +263,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
     *(
         Construct(
             name,
-            SETTLED,
+            each.places or SETTLED,
             f"{name} {each.written}",
             each.summary,
             body=name if each.written == "BLOCK" else None,

@@ -65,6 +65,7 @@ class Settings(Part):
     presence_penalty: float | None = None
     frequency_penalty: float | None = None
     reasoning_effort: Effort | None = None
+    top_logprobs: int | None = None
     provider: tuple[Extra, ...] = ()
 
     @property

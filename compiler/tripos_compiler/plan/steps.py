@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tripos_compiler.plan.base import Part
-from tripos_compiler.plan.expressions import Each, Expr, Loop, Texts, Type
+from tripos_compiler.plan.expressions import Each, Expr, Loop, RecordType, Texts, Type
+from tripos_compiler.plan.likelihoods import weighed_fields
 from tripos_compiler.plan.settings import Settings
 from tripos_compiler.plan.tool_calls import Tool
 
@@ -70,6 +71,15 @@ class Ask(Part):
     """Of steps that send the same, where the settings leave the reply to chance: how many of the scenario come before
     this one. It is in the fingerprint, so that each has a reply of its own."""
     fingerprint: str
+
+    @property
+    def read_as(self) -> Type | None:
+        """Return the type of what expressions see of a reply: `returns`, and with `top_logprobs` in the settings a
+        record with the probabilities of its tokens too."""
+        if self.settings.top_logprobs is None:
+            return self.returns
+        said = {} if self.returns is None else {"value": self.returns}
+        return RecordType(fields={**said, **weighed_fields(self.returns)})
 
     @property
     def calls_tools(self) -> bool:

@@ -155,8 +155,8 @@ class Following:
             said, whether = parted(said)[1], parted(whether)[1]
             reply = self._written(step.name, name)
         fields = dict.fromkeys(("text", "value", "turns"), Flow(reply))
-        if step.returns is not None and step.returns.kind == "record":
-            fields |= dict.fromkeys(step.returns.fields, Flow(reply))
+        if (read := step.read_as) is not None and read.kind == "record":
+            fields |= dict.fromkeys(read.fields, Flow(reply))
         fields["prompt"] = Flow(union(said, whether))
         if step.acts:
             came = self.flows(step.name).all(*step.acts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tripos_compiler.language.library import DEFAULT
 from tripos_compiler.plan import (
@@ -15,13 +15,15 @@ from tripos_compiler.plan import (
     Metric,
     NoLikelihoods,
     Plan,
+    TokenProbability,
     Tool,
     Type,
     read_calls,
     read_likelihoods,
+    told_probabilities,
 )
 from tripos_runtime.asking.grading import grade_reader, grade_schema, verdict_reader
-from tripos_runtime.asking.question import PreparedQuestion, Reader, ReadOutcome, text_reader
+from tripos_runtime.asking.question import PreparedQuestion, Reader, ReadOutcome, Weigher, text_reader
 from tripos_runtime.asking.statuses import PARSE_FAILURE, status_of_reply, status_of_text
 from tripos_runtime.reading import read, schema_of
 
@@ -62,9 +64,9 @@ class Questions:
         if step.calls_tools:
             return PreparedQuestion(step.system, step.prompt, step.settings, None, calls_reader(step.tools))
         schema = schema_of(step.returns) if step.returns is not None else None
-        return PreparedQuestion(
-            step.system, step.prompt, step.settings, schema, reply_reader(step.returns, self.axes, locale)
-        )
+        reader = reply_reader(step.returns, self.axes, locale)
+        weigh = None if step.settings.top_logprobs is None else reply_weigher(step.returns)
+        return PreparedQuestion(step.system, step.prompt, step.settings, schema, reader, weigh=weigh)
 
     def _judged(self, step: Judging, locale: str) -> PreparedQuestion:
         scorer, metrics = self.plan.scorer(step.scorer), self.metrics(step)
@@ -91,6 +93,16 @@ def calls_reader(tools: Sequence[Tool]) -> Reader:
         return ReadOutcome(found, found, None, status_of_text(finish_reason))
 
     return reader
+
+
+def reply_weigher(returns: Type | None) -> Weigher:
+    """Add the probabilities of the tokens of a reply to what it says."""
+
+    def weigh(outcome: ReadOutcome, tokens: Sequence[TokenProbability]) -> ReadOutcome:
+        told = told_probabilities(tokens, returns, outcome.value)
+        return replace(outcome, value=told if returns is None else {"value": outcome.value, **told})
+
+    return weigh
 
 
 def reply_reader(returns: Type | None, axes: Sequence[Axis], locale: str) -> Reader:

@@ -11,9 +11,17 @@ from typing import Any
 
 import orjson
 
-from tripos_compiler.plan import Expr, Settings, Texts, canonical
+from tripos_compiler.plan import (
+    Expr,
+    NoTokenProbabilities,
+    Settings,
+    Texts,
+    TokenProbability,
+    canonical,
+    read_token_probabilities,
+)
 from tripos_runtime.asking.other_replies import OtherStore
-from tripos_runtime.asking.statuses import OK, REFUSED, status_of_text
+from tripos_runtime.asking.statuses import OK, PARSE_FAILURE, REFUSED, status_of_text
 from tripos_runtime.models import DialogueTurn, Message
 from tripos_runtime.reading import format_note
 
@@ -25,12 +33,14 @@ UNUSED: dict[str, Any] = {
     "cost_usd": None,
     "latency_s": None,
 }
-NO_REPLY: dict[str, Any] = dict.fromkeys(("reply", "parsed", "error", "finish_reason", "model_served")) | UNUSED
+NO_REPLY: dict[str, Any] = (
+    dict.fromkeys(("reply", "parsed", "error", "finish_reason", "model_served", "logprobs")) | UNUSED
+)
 
 SENT_ANEW: dict[str, Any] = {"adopted_from": None, "reused_from": None, "batch_id": None}
 """The columns of a result that was asked for."""
 
-OF_CALL = ("finish_reason", "model_served", *UNUSED, "error")
+OF_CALL = ("finish_reason", "model_served", "logprobs", *UNUSED, "error")
 """Facts of a call beside its reply."""
 
 Lane = tuple[str, str]
@@ -50,6 +60,10 @@ class ReadOutcome:
 Reader = Callable[[str, str | None], ReadOutcome]
 """Reads the text of a reply, given why the provider says that it ended."""
 
+Weigher = Callable[[ReadOutcome, Sequence[TokenProbability]], ReadOutcome]
+LACKS_PROBABILITIES = "no token probabilities"
+"""The beginning of the error of a reply that came without the probabilities of its tokens, which were asked for."""
+
 
 @dataclass(frozen=True)
 class PreparedQuestion:
@@ -65,6 +79,19 @@ class PreparedQuestion:
     """Of a reward model: the dialogue that it judges."""
     chooses: bool = False
     """The likelihood of texts is asked for: nothing is written."""
+    weigh: Weigher | None = None
+    """Makes of a reply that was read, and of the probabilities of its tokens, what they say together."""
+
+    def read(self, kept: Mapping[str, Any]) -> ReadOutcome:
+        """Return what a reply is read as, given the columns `reply`, `finish_reason` and `logprobs` of the store."""
+        outcome = self.reader(kept["reply"], kept["finish_reason"])
+        if self.weigh is None or outcome.error is not None or outcome.status != OK:
+            return outcome
+        try:
+            return self.weigh(outcome, read_token_probabilities(kept.get("logprobs")))
+        except NoTokenProbabilities as error:
+            said = f"{LACKS_PROBABILITIES}: {error}"
+            return ReadOutcome(None, None, said, PARSE_FAILURE)
 
     def digest(self, identity: str, sent: Sequence[Message], number: int = 0) -> str:
         """Return the digest of a request that has these messages, to the model of that identity. The number of a sample
@@ -96,6 +123,8 @@ class PreparedQuestion:
 
     def repairs(self, outcome: ReadOutcome) -> bool:
         """Return true if a reply of which that came is asked for once more."""
+        if outcome.error is not None and outcome.error.startswith(LACKS_PROBABILITIES):
+            return False  # another wording would not bring them
         return outcome.error is not None and self.schema is not None and outcome.status != REFUSED
 
 
@@ -141,10 +170,10 @@ def reread(
     """Return what a reader makes of a reply that is kept, after the unreadable `draft` if there was one, and the
     columns that change; no outcome where the reply now has to be asked for once more, in words that it was not asked
     for in."""
-    last = question.reader(kept["reply"], kept["finish_reason"])
+    last = question.read(kept)
     if draft is None:
         return {}, None if question.repairs(last) else last
-    first = question.reader(draft["reply"], draft["finish_reason"])
+    first = question.read(draft)
     if question.repairs(first) and first.error == draft["error"]:
         return {}, last
     return {key: draft[key] for key in ("reply", *OF_CALL)}, None if question.repairs(first) else first
@@ -161,7 +190,7 @@ def recorded_answer(question: PreparedQuestion, sent: tuple[Message, ...], told:
     """Return the answer that a reply gives which was sent elsewhere: nobody can be asked for another. `told` are
     columns of the store, `reply` among them."""
     columns: dict[str, Any] = {"messages": messages_text(sent), **NO_REPLY, **told}
-    return answer_read(question.reader(columns["reply"], columns["finish_reason"]), as_one_text(sent), columns)
+    return answer_read(question.read(columns), as_one_text(sent), columns)
 
 
 def as_one_text(sent: Sequence[Message]) -> str:

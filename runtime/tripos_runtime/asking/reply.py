@@ -147,7 +147,7 @@ def adopted(asked: SentRequest, found: Adopted, number: int = 0) -> ReplyProgram
     and asked for once more only where the one that was asked for once more then was asked otherwise."""
     row = found.row
     sent = _sent(asked, row["messages"]) if "messages" in row else asked.sent
-    columns: dict[str, Any] = {"messages": messages_text(sent), **NO_REPLY, **{key: row[key] for key in OF_CALL}}
+    columns: dict[str, Any] = {"messages": messages_text(sent), **NO_REPLY, **{key: row.get(key) for key in OF_CALL}}
     columns["batch_id"] = row.get("batch_id")
     columns["reply"] = row["reply"] if "reply" in row else row["text"]
     prompt = as_one_text(sent)
@@ -181,14 +181,14 @@ def _repaired(
     after = yield from _read(asked.question, second)
     if after.error is not None and _usable(after) <= _usable(before):
         return before
-    columns |= {"reply": second["reply"], "finish_reason": second["finish_reason"]}
+    columns |= {key: second[key] for key in ("reply", "finish_reason", "logprobs")}
     return after
 
 
 def _read(question: PreparedQuestion, columns: Mapping[str, Any]) -> ReplyProgram[ReadOutcome]:
     """Return what a reply is read as."""
     text = columns["reply"]
-    return (yield from _at_leisure(text, partial(question.reader, text, columns["finish_reason"])))
+    return (yield from _at_leisure(text, partial(question.read, dict(columns))))
 
 
 def _at_leisure(text: str, read: Callable[[], Result]) -> ReplyProgram[Result]:
@@ -237,6 +237,7 @@ def _columns(called: Called) -> dict[str, Any]:
         "reply": reply.text,
         "finish_reason": reply.finish_reason,
         "model_served": reply.model_served,
+        "logprobs": reply.logprobs,
         "attempts": called.attempts,
         "tokens_in": reply.tokens_in,
         "tokens_out": reply.tokens_out,

@@ -12,20 +12,20 @@ import orjson
 
 from tripos_compiler.language.library import Dialogue
 from tripos_runtime.asking.ledger import Row
-from tripos_runtime.asking.question import Answer, Draft, Reader, as_one_text
+from tripos_runtime.asking.question import Answer, Draft, PreparedQuestion, as_one_text
 from tripos_runtime.models import Message
 
 DRAFT: Final = (
-    "messages", "reply", "error", "finish_reason", "model_served",
+    "messages", "reply", "error", "finish_reason", "model_served", "logprobs",
     "attempts", "tokens_in", "tokens_out", "tokens_reasoning", "cost_usd", "latency_s",
 )  # fmt: skip
 """The columns of a draft that become those of the answer."""
 
 
-def answer_of(row: Row, reader: Reader) -> Answer:
-    """Return the answer that a row of `samples` or `judgements` is; `reader` is that of its question."""
+def answer_of(row: Row, question: PreparedQuestion) -> Answer:
+    """Return the answer that a row of `samples` or `judgements` is to its question."""
     text = row["reply"]
-    value: Any = None if text is None else reader(text, row["finish_reason"]).value
+    value: Any = None if text is None else question.read(row).value
     return Answer(row["status"], text, value, as_one_text(messages_of(row)), {"error": row["error"]})
 
 

@@ -200,7 +200,7 @@ class Live(Keeping):
             if name in shared.skipped:  # it is made after all
                 shared.skipped.discard(name)
                 self.tally.skipped[lane] -= 1
-        answers = {name: answer_of(shared.rows[name], need.question.reader) for name in wanted if name in shared.kept}
+        answers = {name: answer_of(shared.rows[name], need.question) for name in wanted if name in shared.kept}
         await self._ask(need, {name: wanted[name] for name in wanted if name not in answers}, sent, answers, at)
         for name in wanted:
             if name in shared.kept and shared.reuses(name):

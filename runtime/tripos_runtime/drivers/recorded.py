@@ -166,7 +166,7 @@ class _Recording:
         it."""
         name, sent = need.call.name, need.prompt.messages()
         if name in self.shared.kept:
-            return answer_of(self.shared.rows[name], need.question.reader)
+            return answer_of(self.shared.rows[name], need.question)
         assert told is not None
         answer = self.taken[name] = recorded_answer(need.question, sent, told)
         row = self.keeping.row.sample(self.unit, need.call, name, need.number)

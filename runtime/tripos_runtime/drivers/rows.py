@@ -97,6 +97,7 @@ class ResultRows:
             "messages": dumps([*told, *begun]),
             "reply": transcript(turns) if turns else None,
             "parsed": dumps(parsed),
+            "logprobs": None,
             "status": talked.status,
             "error": talked.error,
             "finish_reason": talked.ended,

@@ -327,7 +327,7 @@ class _CaseView:
             row = self.rows.get(name)
             if row is None:  # of a grade, which nothing builds on; or another process is about to write it
                 return pending(call.step.name)
-            self.answers[name] = turn_of(row) if need.talk is not None else answer_of(row, need.question.reader)
+            self.answers[name] = turn_of(row) if need.talk is not None else answer_of(row, need.question)
         return self.answers[name]
 
     def _note_open(self, need: ReplyNeed, at: _At, fate: Fate, size: Size) -> None:

@@ -178,7 +178,7 @@ class Asker:
         if name in found.rows:
             if self.on_reused is not None:
                 self.on_reused(call)
-            return self._kept(answer_of(found.rows[name], question.reader), call)
+            return self._kept(answer_of(found.rows[name], question), call)
         request = question.digest(call.identity, sent, call.number)
         there = None if name in found.drafts else self._adopted(call, request)
         if self.callers is None:

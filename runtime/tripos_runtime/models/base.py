@@ -129,6 +129,8 @@ class Reply:
     cost_usd: float | None
     tokens_reasoning: int | None = None
     """The part of `tokens_out` that nobody sees."""
+    logprobs: str | None = None
+    """The probabilities of its tokens, as `write_token_probabilities` says them, where they were asked for and came."""
     others: tuple[Reply, ...] = ()
     """The further replies to a request for several. Each has its own share of the usage, and no further ones."""
 

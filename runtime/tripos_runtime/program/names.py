@@ -46,6 +46,10 @@ def is_told(against: Unavailable) -> bool:
     return isinstance(against, NoValue) or against.status == UNDEFINED
 
 
+NO_OPTION_SEEN = "it is not clear where the answer stands, or no option is among its likeliest tokens"
+"""The reason why a reply that was read does not have all that the probabilities of its tokens tell."""
+
+
 class Names:
     """The names that a unit's expressions see, growing step by step."""
 
@@ -72,10 +76,11 @@ class Names:
         """Add a reply. What it did not yield is `Missing`, with the reply's status."""
         missing = Missing(ask.name, status)
         fields: dict[str, Any] = {"prompt": prompt, "text": missing if text is None else text}
-        if ask.returns is not None:
-            if ask.returns.kind == "record":
+        if (type_ := ask.read_as) is not None:
+            if type_.kind == "record":
                 read: Mapping[str, Any] = value if isinstance(value, Mapping) else {}
-                fields |= {name: read.get(name, missing) for name in ask.returns.fields}
+                lacking = missing if status != OK else Missing(ask.name, UNDEFINED, NO_OPTION_SEEN)
+                fields |= {name: read.get(name, lacking) for name in type_.fields}
             else:
                 fields["value"] = missing if value is None else value
         self.gave(ask.name, fields)

@@ -10,7 +10,7 @@ from tripos_compiler.plan import Ask, Plan, Retrieve, Scenario
 from tripos_runtime.models import LOCAL, MOCK, CodedError, embeds, writes
 from tripos_runtime.models.mocks import is_baseline
 from tripos_runtime.models.reward import is_reward
-from tripos_runtime.models.unopened import gives_likelihoods, takes_tools
+from tripos_runtime.models.unopened import gives_likelihoods, gives_token_probabilities, takes_tools
 
 REWARD_HINT = "give one: --role {}=reward/PATH, one on a server, or `mock/reward` to try it out"
 
@@ -30,6 +30,29 @@ def misfilled_likelihood(plan: Plan, models: Mapping[str, Sequence[str]]) -> tup
                     message = f"`{step.name}` asks for likelihoods, and `{name}` gives none"
                     hint = "give a local model, or a server of completions: --model text-completion-openai/NAME"
                     return "R0125", message, hint
+    return None
+
+
+def misfilled_probabilities(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
+    """Code, message and hint of the first model that is asked for the probabilities of its tokens and says none; None
+    where there is none."""
+    asked = [
+        (step.name, step.role)
+        for scenario in plan.scenarios
+        for step in scenario.steps
+        if isinstance(step, Ask) and step.settings.top_logprobs is not None
+    ]
+    asked += [
+        (scorer.name, role)
+        for scorer in plan.scorers
+        if scorer.settings.top_logprobs is not None
+        for role in scorer.roles
+    ]
+    for step, role in asked:
+        for name in models.get(role, ()):
+            if not gives_token_probabilities(name):
+                message = f"`{step}` asks for the probabilities of tokens, and `{name}` gives none"
+                return "R0125", message, "give a model with a chat that has `top_logprobs`, such as `openai/gpt-4o`"
     return None
 
 
@@ -192,7 +215,7 @@ def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, 
         told = f"no model fills the {roles} {', '.join(f'`{name}`' for name in empty)}"
         raise BindingError("R0201", told, f"{give}: {' '.join(f'--role {name}=PROVIDER/MODEL' for name in empty)}")
     models[role.name] = tuple(dict.fromkeys(models[role.name]))
-    misfilled = (misfilled_embedding, misfilled_reward, misfilled_likelihood, misfilled_tools)
+    misfilled = (misfilled_embedding, misfilled_reward, misfilled_likelihood, misfilled_probabilities, misfilled_tools)
     if (wrong := next(filter(None, (check(plan, models) for check in misfilled)), None)) is not None:
         raise BindingError(*wrong)
     return RoleBinding(models, role.name)

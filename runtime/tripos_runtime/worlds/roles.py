@@ -22,7 +22,7 @@ from tripos_compiler.plan import Literal_, Plan, Plugin, ToolCall, Type, said_ca
 from tripos_runtime.asking import dumps
 from tripos_runtime.asking.functions import stand_in
 from tripos_runtime.models import FREE, TOOL, Message, ModelError, Reply, Request, Vector
-from tripos_runtime.models.mocks import calls_made, draw, likelihoods, value_of
+from tripos_runtime.models.mocks import calls_made, draw, likelihoods, token_probabilities, value_of
 from tripos_runtime.reading import schema_of
 from tripos_runtime.scheduling import Called
 
@@ -81,7 +81,8 @@ class Voice:
         """Return the reply to a request. Raises `ModelError` where it refuses."""
         guesses = self.told(self, request)
         text = self._said(request, guesses)
-        return Reply(text, self.name, "stop", 0, 0, 0.0)
+        told = token_probabilities(request, text, text)
+        return Reply(text, self.name, "stop", 0, 0, 0.0, logprobs=told)
 
     async def call(self, request: Request, lane: tuple[str, str] = ("", "")) -> Called:
         """As a caller: the reply at once."""

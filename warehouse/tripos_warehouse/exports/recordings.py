@@ -68,7 +68,7 @@ def _sent(begin: list[dict[str, str]], role: str, said: list[Turn], left_out: in
 BATCH = 1024
 """So many rows are in memory at once."""
 
-_OF_REPLY = "reply, finish_reason, model_served, tokens_in, tokens_out, tokens_reasoning"
+_OF_REPLY = "reply, finish_reason, model_served, tokens_in, tokens_out, tokens_reasoning, logprobs"
 _OF_CALL = f"epoch_us(created_at), fingerprint, messages, status, error, {_OF_REPLY}"
 _ANSWERED = """where benchmark = $benchmark and status not in ($failed, 'undefined', 'not_applicable')
   and (fingerprint, binding) in (select (fingerprint, binding) from main.run_steps where run_id = $run)"""
@@ -113,6 +113,7 @@ class RecordedReply:
     finish_reason: str | None
     model_served: str | None
     usage: RecordedUsage
+    logprobs: str | None = None
 
 
 @dataclass(frozen=True)
@@ -247,10 +248,12 @@ def _reply(
     tokens_in: int | None,
     tokens_out: int | None,
     tokens_reasoning: int | None,
+    logprobs: str | None = None,
 ) -> RecordedReply | None:
     if text is None:
         return None
-    return RecordedReply(text, finish_reason, model_served, RecordedUsage(tokens_in, tokens_out, tokens_reasoning))
+    usage = RecordedUsage(tokens_in, tokens_out, tokens_reasoning)
+    return RecordedReply(text, finish_reason, model_served, usage, logprobs)
 
 
 def _less(whole: int | None, part: int | None) -> int | None:

@@ -27,7 +27,7 @@ from tripos_warehouse.views import RunRecord, arm_columns
 TABLES = ("items", "samples", "scores", "measures")
 BATCH = 10_000
 """Rows that are in memory at once."""
-TOLD = ("reply", "parsed", "messages", "error")
+TOLD = ("reply", "parsed", "logprobs", "messages", "error")
 """The columns of a sample that say what was told."""
 
 

@@ -149,7 +149,7 @@ SLOTS = make_table(
 # `messages` repeats from model to model; where it does not, the encoder falls back by itself.
 SAMPLES = make_table(
     "samples",
-    6,
+    7,
     "sample_id",
     "run_id benchmark scenario step fingerprint binding item_id role model identity model_served messages status "
     "finish_reason batch_id " + _CONTEXT_LEAVES,
@@ -170,6 +170,7 @@ SAMPLES = make_table(
     required("messages", pa.string()),  # JSON
     optional("reply", pa.string()),
     optional("parsed", pa.string()),  # JSON
+    optional("logprobs", pa.string()),  # JSON: the probabilities of the reply's tokens, where they were asked for
     *CALL,
     *_REQUEST,
     _RELEASE,
@@ -210,7 +211,7 @@ TURNS = make_table(
 # Judgements and scores that were imported have a `round`, from 1 on; those of runs have none.
 JUDGEMENTS = make_table(
     "judgements",
-    11,
+    12,
     "judgement_id",
     "run_id benchmark scenario scorer fingerprint binding evaluator identity source model_served status finish_reason",
     required("judgement_id", pa.string()),
@@ -237,6 +238,7 @@ JUDGEMENTS = make_table(
     required("messages", pa.string()),  # JSON
     optional("reply", pa.string()),
     optional("parsed", pa.string()),  # JSON, {metric: {"score": 7, "reason": "…"}}
+    optional("logprobs", pa.string()),  # as that of `samples`
     *CALL,
     *_REQUEST,
     _RELEASE,
@@ -245,7 +247,7 @@ JUDGEMENTS = make_table(
 # A reply that could not be read, kept on its way to being asked once more: what it cost is in the sample or judgement.
 DRAFTS = make_table(
     "drafts",
-    2,
+    3,
     "unit_id",
     "run_id fingerprint model_served finish_reason",
     required("unit_id", pa.string()),  # a sample_id or a judgement_id
@@ -253,6 +255,7 @@ DRAFTS = make_table(
     required("fingerprint", pa.string()),
     required("messages", pa.string()),
     required("reply", pa.string()),
+    optional("logprobs", pa.string()),  # as that of `samples`
     optional("error", pa.string()),
     optional("finish_reason", pa.string()),
     optional("model_served", pa.string()),

@@ -75,6 +75,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "reused_from": "the other store that the reply was taken over from, and the commit there; null if it was none",
         "reply": "the text of the reply; null where there is none",
         "parsed": "the parsed reply, JSON",
+        "logprobs": "the [probabilities of the reply's tokens](language/likelihood.md#tokens-of-a-reply), JSON",
         "status": "the [status](running.md#statuses)",
         "error": "the error; for a score, the reason for a missing value",
         "finish_reason": "the finish reason that the model reports",

@@ -127,7 +127,7 @@ class Ranges:
         found: list[Type | Mapping[str, Type] | None] = []
         for step in scenario.steps:
             if isinstance(step, Ask) and step.name == name:
-                returns = step.returns
+                returns = step.read_as
                 found.append(returns if returns is None or returns.kind == "record" else {"value": returns})
             elif isinstance(step, Verdict) and step.name == name:
                 found.append(self.gives.get(step.scorer))

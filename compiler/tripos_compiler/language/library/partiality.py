@@ -139,6 +139,13 @@ NO_EXPECTATION = Partial(
     _OR.format("expected_value(…)"),
     lambda _: False,
 )
+NO_OPTION_SEEN = Partial(
+    ("tokens", "logprobs"),
+    "no option is among the likeliest tokens",
+    "say what stands in place of what is made of it: `default(expected_value(…), 0)`",
+    lambda _: False,
+)
+NO_PERPLEXITY = Partial(("logprobs",), "the list is empty", _OR.format("perplexity(…)"), lambda _: False)
 NO_TOOL = Partial(
     ("tools", "allowed"),
     "a call is allowed of a tool that is not there",

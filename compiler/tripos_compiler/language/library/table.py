@@ -115,6 +115,8 @@ GROUPS: dict[str, tuple[Function, ...]] = {
         define(lists.without_last),
         define(lists.distinct),
         define(arithmetic.expected_value, partial=partiality.NO_EXPECTATION),
+        define(arithmetic.option_probabilities, partial=partiality.NO_OPTION_SEEN),
+        define(arithmetic.perplexity, partial=partiality.NO_PERPLEXITY),
         define(lists.picked, partial=partiality.NOT_ALIKE),
         define(lists.slice_, "slice", rule=lists.slice_type),
         define(arithmetic.majority),

@@ -26,6 +26,7 @@ from tripos_compiler.plan import (
     TextType,
     Type,
     calling_type,
+    weighed_fields,
 )
 from tripos_compiler.resolve import Binding, LoadedDataset, Typed, has_lost_part, numbers_of, record_fields, row_fields
 from tripos_compiler.source import Name, Number, Span
@@ -34,7 +35,7 @@ from tripos_compiler.statements.prompts import Question, lower_question, lower_s
 from tripos_compiler.statements.steps.histories import lower_chat, lower_continued
 from tripos_compiler.statements.steps.loops import ToolLoop, lower_loop, lower_state
 from tripos_compiler.statements.steps.options import bind_options, letter_shown
-from tripos_compiler.statements.steps.plain_text import lower_options, lower_plain
+from tripos_compiler.statements.steps.plain_text import lower_options, lower_plain, may_weigh
 from tripos_compiler.statements.steps.scripts import PromptList, lower_script, lower_turns
 from tripos_compiler.statements.steps.steps import NOT_ASKED, Steps, warn_unasked, warn_undefined
 from tripos_compiler.statements.steps.tools import lower_offered
@@ -239,6 +240,7 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
         lower_offered(steps, statement),
     )
     loop = lower_state(steps, statement, () if tools is None else tools.declared)
+    good = question is None or (may_weigh(steps, statement, question.returns) and good)
     lowered = (when, chat, earlier, plain, options, script, loop)
     if not good or not known or False in lowered or question is None or shots is None or tools is None:
         steps.unknown(name)
@@ -323,6 +325,9 @@ def _bind(steps: Steps, statement: Statement, ask: Ask) -> None:
         shown = RecordType(fields={"text": TextType(), **ask.returns.fields})
     elif ask.returns is not None:
         type_, path, shown = ask.returns, (ask.name, "value"), ask.returns
+    if ask.settings.top_logprobs is not None and (read := ask.read_as) is not None and read.kind == "record":
+        fields |= record_fields((ask.name,), RecordType(fields=weighed_fields(ask.returns)), span)
+        shown = RecordType(fields={"text": TextType(), **read.fields})
     several = ask.samples > 1 and ask.options is None and not _builds_on_samples(steps, ask)
     if several and "samples" not in fields:
         listed = SampleList(name=f"{ask.name}.samples", of=ask.name, fingerprint="")

@@ -1,16 +1,18 @@
-"""Lowers what an ask says of a text without a chat: `plain`, and `likelihood of`."""
+"""Lowers what an ask says of a text without a chat, `plain`, and of probabilities: `likelihood of`, `top_logprobs`."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from tripos_compiler.constructs import SETTINGS, Statement
-from tripos_compiler.plan import Items, ListType, Plain, TextType
+from tripos_compiler.plan import Items, ListType, Plain, TextType, Type
 from tripos_compiler.resolve import Typed
 from tripos_compiler.source import Text
 from tripos_compiler.statements.steps.steps import Steps
 
 TEXTS = ListType(of=TextType())
+SINGLE = ("bool", "integer", "number", "choice")
+"""Types of which the place in a reply is known."""
 CHATTING = ("chat", "continue")
 """What an ask has of a chat."""
 
@@ -52,3 +54,27 @@ def lower_options(steps: Steps, ask: Statement) -> Typed | bool | None:
     elif options is not None:
         options = check.typed_as(options, value, TEXTS, "what the likelihood is of")
     return options if good and options is not None else False
+
+
+BESIDE_TOKENS = ("plain", "tools", "prompts")
+"""What an ask with the probabilities of its tokens has not."""
+
+
+def may_weigh(steps: Steps, ask: Statement, returns: Type | None) -> bool:
+    """Return true if an ask may have the probabilities of its tokens, as far as it asks for them; a mistake is
+    reported."""
+    written = ask.one_of("top_logprobs")
+    if written is None or ask.one_of("likelihood") is not None:  # a likelihood takes no setting, which is reported
+        return True
+    good = True
+    for other in (found for construct in BESIDE_TOKENS for found in ask.of(construct)):
+        message = f"an ask with `top_logprobs` takes no `{other.construct}`"
+        help_ = "remove one of the two: probabilities of tokens are those of one reply of a chat"
+        steps.program.diagnostics.error("E0107", message, other.head, help=help_)
+        good = False
+    if returns is not None and returns.kind not in SINGLE:
+        help_ = "ask for one value, such as `returns choice(A, B)`, or for a text"
+        message = "an ask with `top_logprobs` returns one value"
+        steps.program.diagnostics.error("E0107", message, ask.of("returns")[0].head, help=help_)
+        good = False
+    return good

@@ -67,4 +67,4 @@ class Human:
         row = self.rows.get(need.call.name)
         if row is None:
             return Unavailable(need.call.step.name, NOT_APPLICABLE)
-        return answer_of(row, need.question.reader)
+        return answer_of(row, need.question)

@@ -70,7 +70,7 @@ PROVIDERS: Mapping[str, Provider] = {
         ("MISTRAL_AZURE_API_BASE",),
         ends_with="/v1",
         seed="random_seed",
-        lacks=frozenset({"top_k"}),
+        lacks=frozenset({"top_k", "top_logprobs"}),
         without=(re.compile(""), frozenset({"presence_penalty", "frequency_penalty"})),
     ),
     "deepseek": Provider(

@@ -9,6 +9,7 @@ from .mock import (
     CHARACTERS as CHARACTERS,
     likelihoods as likelihoods,
     open_mock as open_mock,
+    token_probabilities as token_probabilities,
 )
 from .mock_tools import (
     calls_made as calls_made,

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tripos_compiler.language.library import media_in, without_media
-from tripos_compiler.plan import OptionLikelihood, write_likelihoods
+from tripos_compiler.plan import OptionLikelihood, write_likelihoods, write_token_probabilities
 from tripos_runtime.models.base import FREE, RESULT, Message, ModelError, Price, Reply, Request
 from tripos_runtime.models.catalog import tokens_of
 from tripos_runtime.models.mocks.mock_author import author_text
@@ -157,10 +157,11 @@ class MockModel:
             case _:
                 raise ModelError("R0101", f"`{self.name}` cannot be reached", "use another mock", retryable=True)
         tokens_in = sum(_sent_tokens(request, message.content) for message in request.messages)
-        tokens_out = _tokens(text)
+        tokens_out, told = _tokens(text), token_probabilities(request, text, key)
         # The same request has the same reply, however often it is asked for.
-        others = tuple(Reply(text, self.name, "stop", 0, tokens_out, 0.0) for _ in range(request.samples - 1))
-        return Reply(text, self.name, "stop", tokens_in, tokens_out, 0.0, others=others)
+        other = Reply(text, self.name, "stop", 0, tokens_out, 0.0, logprobs=told)
+        others = (other,) * (request.samples - 1)
+        return Reply(text, self.name, "stop", tokens_in, tokens_out, 0.0, logprobs=told, others=others)
 
     async def close(self) -> None:
         """Nothing to let go of."""
@@ -173,7 +174,9 @@ class MockModel:
         replies: list[Reply] = []
         for number in range(request.number, request.number + request.samples):
             text = student.text(request.messages, request.schema, number, chinese=chinese)
-            replies.append(Reply(text, self.name, "stop", 0 if replies else tokens_in, _tokens(text), 0.0))
+            told = token_probabilities(request, text, f"{self.name} {number} {text}")
+            tokens = 0 if replies else tokens_in, _tokens(text)
+            replies.append(Reply(text, self.name, "stop", *tokens, 0.0, logprobs=told))
         return replace(replies[0], others=tuple(replies[1:]))
 
     def _fail_first(self, key: str) -> None:
@@ -213,6 +216,37 @@ def likelihoods(request: Request, key: str) -> str:
         share = (1 + draw(10**6, key, option)) / 10**6
         found.append(OptionLikelihood(option, -3.0 * share * tokens, tokens, share < LIKELY))
     return write_likelihoods(found)
+
+
+def token_probabilities(request: Request, text: str, key: str) -> str | None:
+    """Return probabilities of the tokens of a reply, where the request asks for them, which depend on `key`: a word or
+    a mark is a token. In the place of a letter, a number or a truth value stand others of its kind."""
+    most = request.settings.top_logprobs
+    if most is None:
+        return None
+    content = []
+    for place, token in enumerate(TOKEN.findall(text)):
+        share = 0.4 + 0.6 * (1 + draw(10**6, key, str(place))) / 10**6
+        rest, top = 1.0 - share, [{"token": token, "logprob": math.log(share)}]
+        for other in _others(token)[: max(most - 1, 0)]:
+            rest /= 2
+            top += [{"token": other, "logprob": math.log(rest)}] if rest > 0 else []
+        content.append({"token": token, "logprob": math.log(share), "top_logprobs": top[:most]})
+    return write_token_probabilities(content) if content else None
+
+
+TOKEN = re.compile(r"\s*(?:[^\W\d_]+|\d+|.)", re.DOTALL)
+KINDS = ("ABCDEFGHIJ", "0123456789")
+
+
+def _others(token: str) -> list[str]:
+    """Return the tokens that may stand in the place of one."""
+    bare = token.strip()
+    blank = token[: len(token) - len(bare)] if token.endswith(bare) else ""
+    if bare in ("true", "false"):
+        return [blank + ("false" if bare == "true" else "true")]
+    kind = next((kind for kind in KINDS if len(bare) == 1 and bare in kind), "")
+    return [blank + each for each in sorted(kind, key=lambda each: (abs(ord(each) - ord(bare)), each)) if each != bare]
 
 
 def _key(name: str, request: Request) -> str:

@@ -127,6 +127,7 @@ class DirectModel:
         own = told.pop("provider", {})
         if "seed" in told:
             told[self._provider.seed] = told.pop("seed")
+        told |= {"logprobs": True} if "top_logprobs" in told else {}
         samples = min(request.samples, self.most_samples)
         told |= {"n": samples} if samples > 1 else {}
         structured = request.schema is not None and self.structured

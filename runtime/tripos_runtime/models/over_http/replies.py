@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from tripos_compiler.plan import write_token_probabilities
 from tripos_runtime.models.base import ModelError, Price, Reply
 from tripos_runtime.models.catalog import audio_factor
 from tripos_runtime.models.over_http.called import said_with_calls
@@ -97,16 +98,20 @@ def read_reply(
     if tools:
         messages = [_part(choice, "message") for choice in choices]
         texts = [said_with_calls(each, text, tools) for each, text in zip(messages, texts, strict=True)]
+    told = [_token_probabilities(choice) for choice in choices]
     if len(choices) == 1:
-        return Reply(texts[0], served, endings[0], tokens_in, tokens_out, cost, reasoning)
+        return Reply(texts[0], served, endings[0], tokens_in, tokens_out, cost, reasoning, told[0])
     prompt_cost = price.cost_usd(tokens_in or 0, 0, min(_cached(usage), tokens_in or 0)) if price is not None else 0.0
     outs, hidden = _shares(tokens_out, texts), _shares(reasoning, texts)
     costs = _cost_shares(cost, prompt_cost, outs)
     others = tuple(
-        Reply(texts[at], served, endings[at], None if tokens_in is None else 0, outs[at], costs[at], hidden[at])
+        Reply(
+            *(texts[at], served, endings[at], None if tokens_in is None else 0),
+            *(outs[at], costs[at], hidden[at], told[at]),
+        )
         for at in range(1, len(texts))
     )
-    return Reply(texts[0], served, endings[0], tokens_in, outs[0], costs[0], hidden[0], others)
+    return Reply(texts[0], served, endings[0], tokens_in, outs[0], costs[0], hidden[0], told[0], others)
 
 
 def _cost_shares(cost: float | None, prompt_cost: float, outs: Sequence[int | None]) -> list[float | None]:
@@ -137,6 +142,14 @@ def _text(choice: Mapping[str, Any]) -> str:
         content = "".join(str(part.get("text", "")) for part in content if _is_text(part))
     found = content or message.get("refusal")
     return whole(found) if isinstance(found, str) else ""
+
+
+def _token_probabilities(choice: Mapping[str, Any]) -> str | None:
+    """Return the probabilities of the tokens of a choice, where it says them."""
+    content = _part(choice, "logprobs").get("content")
+    if not isinstance(content, list) or not content or not all(isinstance(each, dict) for each in content):
+        return None
+    return whole(write_token_probabilities(content))
 
 
 def _is_text(part: Any) -> bool:

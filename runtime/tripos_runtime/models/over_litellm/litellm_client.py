@@ -164,13 +164,17 @@ def without_key(reply: Reply, key: str) -> Reply:
     """
     others = tuple(without_key(other, key) for other in reply.others)
     served = reply.model_served.replace(key, "[key]")
-    return replace(reply, text=reply.text.replace(key, "[key]"), model_served=served, others=others)
+    logprobs = None if key in reply.text else reply.logprobs  # tokens would say it in pieces
+    text = reply.text.replace(key, "[key]")
+    return replace(reply, text=text, model_served=served, logprobs=logprobs, others=others)
 
 
 def settings_of(request: Request, *, structured: bool) -> dict[str, Any]:
     """Return the settings of a request by litellm's names, without those that are left to the model."""
     settings = request.settings.given
     settings |= settings.pop("provider", {})
+    if "top_logprobs" in settings:
+        settings["logprobs"] = True
     if request.schema is not None and structured:
         settings["response_format"] = format_of(request.schema)
     if request.tools:
@@ -211,7 +215,7 @@ def read_response(
     choices = [
         {"message": {"content": choice.message.content, "refusal": _refusal(choice.message),
                      "tool_calls": _calls(choice.message)},
-         "finish_reason": choice.finish_reason}
+         "logprobs": _probabilities(choice), "finish_reason": choice.finish_reason}
         for choice in response.choices
     ]  # fmt: skip
     usage = getattr(response, "usage", None)
@@ -281,6 +285,12 @@ def _calls(message: Any) -> list[dict[str, Any]]:
     """Return the calls of tools in a message."""
     listed = getattr(message, "tool_calls", None) or ()
     return [{"function": {"name": each.function.name, "arguments": each.function.arguments}} for each in listed]
+
+
+def _probabilities(choice: Any) -> Any:
+    """Return the probabilities of the tokens of a choice, in OpenAI's form; None where it has none."""
+    found: Any = getattr(choice, "logprobs", None)
+    return found.model_dump() if hasattr(found, "model_dump") else found
 
 
 def _refusal(message: Any) -> str | None:

@@ -1,8 +1,10 @@
-"""Which models say how likely texts are, told by their names."""
+"""Which models say how likely texts are, or the tokens of their replies, told by their names."""
 
 from __future__ import annotations
 
+from tripos_compiler.plan import Settings
 from tripos_runtime.models.catalog import OPENAI_COMPLETION, completion_name
+from tripos_runtime.models.unopened.refused_settings import refusing
 
 AT_HOME = ("mock/", "local/")
 """Models that begin so give likelihoods on this machine."""
@@ -17,3 +19,20 @@ def gives_likelihoods(name: str) -> bool:
     [True, True, True, False, False]
     """
     return name.startswith(AT_HOME) or (completion_name(name) or "").startswith(OPENAI_COMPLETION)
+
+
+SILENT = ("local/", "baseline/", "human/", "reward/")
+"""Models that begin so reply without probabilities."""
+
+
+def gives_token_probabilities(name: str) -> bool:
+    """Return true if a model of that name can be asked for the probabilities of the tokens of its replies, as far as it
+    is known.
+
+    >>> names = ("mock/careful", "openai/gpt-4o", "openai/o3-mini", "anthropic/claude-sonnet-4-5", "local/mine")
+    >>> [gives_token_probabilities(name) for name in names]
+    [True, True, False, False, False]
+    """
+    if name.startswith(SILENT) or completion_name(name) is not None:
+        return False
+    return not refusing(name)(Settings(top_logprobs=1))

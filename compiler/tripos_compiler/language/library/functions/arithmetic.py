@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from tripos_compiler.language.library.partiality import Undefined
 from tripos_compiler.language.library.types import K, N, T
+from tripos_compiler.plan import option_shares
 
 LONGEST = 400
 """No number has more digits before or after the point."""
@@ -155,6 +156,43 @@ def expected_value(values: Sequence[float], probabilities: Sequence[float]) -> f
     if len(values) != len(probabilities) or not total > 0:
         raise Undefined("the lists differ in length, or all probabilities are 0")
     return math.fsum(value * share for value, share in zip(values, probabilities, strict=True)) / total
+
+
+def perplexity(logprobs: Collection[float]) -> float:
+    """Return e to the power of the negative mean of natural logarithms of probabilities: of the tokens of a text, its
+    perplexity (Jelinek and others, 1977).
+
+    It is 1 where all was certain. An empty list has none, and what depends on it has no value.
+
+    >>> perplexity([-0.5, -1.5]), perplexity([0.0, 0.0])
+    (2.718281828459045, 1.0)
+    """
+    if not logprobs:
+        raise Undefined("the list is empty")
+    try:
+        return math.exp(-math.fsum(logprobs) / len(logprobs))
+    except OverflowError as error:
+        raise Undefined("the perplexity is beyond all numbers") from error
+
+
+def option_probabilities(options: Sequence[str], tokens: Sequence[str], logprobs: Sequence[float]) -> list[float]:
+    """Return the probability of each option, given the likeliest tokens in the place where an answer begins, and their
+    natural logarithms. The probabilities add up to 1: no other answer counts.
+
+    A token is an option if it has its letters, whatever blanks, quotation marks or punctuation stand around them, and
+    in whatever case; or if it is the beginning of that option and of no other. Tokens of one option are added up. An
+    option that no token begins has 0, as in the evaluation of MMLU (Hendrycks and others, 2021), which gives it a
+    logarithm of −100. If no token is an option, what depends on it has no value.
+
+    >>> option_probabilities(["A", "B"], ["A", " B", "The"], [-0.5, -0.5, -2.0])
+    [0.5, 0.5]
+    >>> option_probabilities(["CORRECT", "INCORRECT", "IN PART"], ["COR", "IN", "INC"], [-1.0, -0.1, -1.0])
+    [0.5, 0.5, 0.0]
+    """
+    found = option_shares(options, list(zip(tokens, logprobs, strict=False)))
+    if len(tokens) != len(logprobs) or found is None:
+        raise Undefined("no option is among the likeliest tokens")
+    return found
 
 
 def majority(items: Sequence[K | None]) -> K | None:
