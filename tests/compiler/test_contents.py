@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from compiling import compile_files
+from hypothesis import given, settings, strategies
 
 from tests.lengths import spread
 from tripos_compiler.diagnostics import Diagnostics
@@ -18,6 +19,7 @@ from tripos_compiler.resolve.declared_names import resolve
 from tripos_compiler.resolve.program import Program
 from tripos_compiler.resolve.scope import Copy, Field, KnownCopies
 from tripos_compiler.secrecy.copies import copies as contents
+from tripos_compiler.secrecy.copies.containment import look_at, said_together
 from tripos_compiler.secrecy.copies.copies import copies_by_field, unmarked_copies
 from tripos_compiler.statements.datasets.ordering import lower_datasets
 from tripos_compiler.statements.declarations.declarations import lower_axes, lower_benchmark
@@ -31,6 +33,10 @@ ROWS = [
     {"id": 14, "question": "How many sides has a hexagon?", "answer": "6"},
 ]
 ITEM = 'dataset item from "items.jsonl" { id integer, question text, answer text secret }\n'
+
+
+WORDS = strategies.sampled_from(["Paris", "the answer is 42", "42", "1,000", "A", "", "...", "x" * 8_100, '{"a": "B"}'])
+VALUES = WORDS | strategies.integers(0, 50) | strategies.none() | strategies.lists(WORDS, max_size=2)
 
 
 def lines(rows: list[dict[str, Any]]) -> str:
@@ -52,7 +58,13 @@ def loaded(folder: Path, spec: str, files: dict[str, str | bytes]) -> Program:
 
 
 def copies(folder: Path, spec: str, files: dict[str, str | bytes] | None = None) -> dict[Field, tuple[Copy, ...]]:
-    return copies_by_field(loaded(folder, spec, files or {}).loaded, KnownCopies())
+    datasets = loaded(folder, spec, files or {}).loaded
+    found = copies_by_field(datasets, KnownCopies())
+    # Fields that are ruled out together hold nothing: the same is found where each is compared by itself.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(contents, "_candidates", lambda secret, other, way: other.columns.keys())
+        assert copies_by_field(datasets, KnownCopies()) == found
+    return found
 
 
 def held(folder: Path, spec: str, files: dict[str, str | bytes] | None = None) -> dict[str, set[str]]:
@@ -327,3 +339,11 @@ scenario s {
     ]
     marked = spec.replace("hint text,", "hint text,  # allow W0505: the hint is the answer, which is tried here\n")
     assert compile_files(tmp_path, {"spec.tripos": marked, "items.jsonl": lines(rows)}).diagnostics == ()
+
+
+@given(strategies.lists(VALUES, max_size=4), VALUES)
+@settings(max_examples=60, deadline=None)
+def test_values_together_may_have_what_one_of_them_may_have(values: list[Any], held: Any) -> None:
+    said = [look_at(each) for each in values]
+    sought = look_at(held)
+    assert said_together(said).may_have(sought) or not any(each.may_have(sought) for each in said)

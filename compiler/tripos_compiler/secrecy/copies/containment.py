@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import orjson
@@ -148,6 +148,20 @@ def look_at(value: Any) -> Said:
         "\n".join(folded for _, _, _, folded in parts if folded is not None),
         any(len(text) > 2 * LONGEST for text in texts),
         frozenset(comparable_text(each) for text in texts for each in NUMBER.findall(_looked_through(text))),
+    )
+
+
+def said_together(all_said: Sequence[Said]) -> Said:
+    """Return one value that may have (`Said.may_have`) whatever one of some values may have."""
+    return Said(
+        None,
+        "",
+        (),
+        "",
+        frozenset().union(*(each.plains for each in all_said)),
+        "\n".join(each.folded for each in all_said),
+        any(each.long for each in all_said),
+        frozenset().union(*(each.numbers for each in all_said)),
     )
 
 

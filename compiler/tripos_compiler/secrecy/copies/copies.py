@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 
 from tripos_compiler.plan import DataField, DataFile, Type
 from tripos_compiler.resolve import Copy, Field, KnownCopies, LoadedDataset
@@ -212,27 +212,43 @@ def _copies(secret: ComparedRows, other: ComparedRows) -> Iterator[Copy]:
     ways = list(ways_together(secret, other, shared))
     columns = [column for column in other.columns.values() if not (owner == name and column.field.secret)]
     for parts in secret.secrets.values():
+        compared = [(way, part, _candidates(part, other, way)) for way in ways for part in parts]
         for column in columns:
             copy = _same_column(secret.loaded, parts[0].field, other.loaded, column.field, shared)
-            copy = copy or _same_values(secret, parts, column, ways) or _same_list(secret, parts[0], column)
+            copy = copy or _same_values(secret, column, compared) or _same_list(secret, parts[0], column)
             if copy is not None:
                 yield copy
 
 
+def _candidates(secret: ComparedColumn, other: ComparedRows, way: Together) -> Set[str]:
+    """Return the fields of a data set of which `held_in` may find that they hold the values of a secret field. Nearly
+    none does, which is told here for all fields at once."""
+    if len(way.pairs) >= OTHER_NAMES:
+        return other.columns.keys()
+    values, speaking = way.few(secret, 0)
+    fields, anywhere = way.few_of_all(other)
+    least = 0.75 * speaking
+    any_has, apart = _may_have(anywhere, values, least), secret.loaded is not other.loaded
+    return {
+        name
+        for name, (found, saying) in fields.items()
+        if (any_has and _may_have(found, values, least)) or (apart and _may_have(values, found, 0.75 * saying))
+    }
+
+
 def _same_values(
-    secret: ComparedRows, parts: tuple[ComparedColumn, ...], column: ComparedColumn, ways: list[Together]
+    secret: ComparedRows, column: ComparedColumn, compared: Sequence[tuple[Together, ComparedColumn, Set[str]]]
 ) -> Copy | None:
     """Return how a field holds the values of a secret field, or of a part of it."""
     name = (column.loaded.dataset.name, column.field.name)
-    for way in ways:
-        if way.field == column.field.name:
+    for way, part, candidates in compared:
+        if way.field == column.field.name or column.field.name not in candidates:
             continue
-        for part in parts:
-            held = held_in(part, column, way)
-            if held is not None and not _public(secret, column, way):
-                of = (part.loaded.dataset.name, part.field.name)
-                shown = ".".join((*of, part.part) if part.part is not None else of)
-                return Copy(name, of, "values", f"`{'.'.join(name)}` {held.does} `{shown}` {held.rows}")
+        held = held_in(part, column, way)
+        if held is not None and not _public(secret, column, way):
+            of = (part.loaded.dataset.name, part.field.name)
+            shown = ".".join((*of, part.part) if part.part is not None else of)
+            return Copy(name, of, "values", f"`{'.'.join(name)}` {held.does} `{shown}` {held.rows}")
     return None
 
 

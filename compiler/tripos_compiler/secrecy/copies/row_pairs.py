@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import field, field as dataclass_field
 from functools import cached_property
 from typing import Any
 
 from tripos_compiler.plan import DataField, DataFile, Type
 from tripos_compiler.resolve import LoadedDataset, LoadedRow
-from tripos_compiler.secrecy.copies.containment import GROUPED, Said, comparable_text, look_at
+from tripos_compiler.secrecy.copies.containment import GROUPED, Said, comparable_text, look_at, said_together
 from tripos_compiler.source import dataclass
 
 MOST_COUNTED = 2_000
@@ -108,6 +108,14 @@ MOST_PUBLIC = 20
 """So many rows tell whether a field is one that is not marked."""
 
 
+Few = tuple[Sequence[Said], int]
+"""What a column says in a few rows, and how many of these say anything."""
+
+
+def _few(said: Sequence[Said]) -> Few:
+    return said, len([each for each in said if each.plain])
+
+
 @dataclass(frozen=True)
 class Together:
     """Rows with secrets, each with one of the other data set. `why` says what they share, for messages; `field` of the
@@ -118,18 +126,29 @@ class Together:
     field: str | None = None
     whole: bool = False
 
-    _few: dict[tuple[ComparedColumn, int], tuple[list[Said], int]] = dataclass_field(default_factory=dict, repr=False)
+    _few: dict[tuple[ComparedColumn, int], Few] = dataclass_field(default_factory=dict, repr=False)
     _begin: dict[tuple[ComparedColumn, int], list[str]] = dataclass_field(default_factory=dict, repr=False)
+    _of_all: list[tuple[dict[str, Few], Sequence[Said]]] = dataclass_field(default_factory=list, repr=False)
 
-    def few(self, column: ComparedColumn, side: int) -> tuple[list[Said], int]:
+    @cached_property
+    def _first(self) -> tuple[Pair, ...]:
+        return self.pairs[:: max(1, len(self.pairs) // FIRST)][:FIRST]
+
+    def few(self, column: ComparedColumn, side: int) -> Few:
         """Return what a column says in the rows on a side, 0 or 1, of a few of the pairs, and how many of these say
         anything."""
         key = (column, side)
         if key not in self._few:
-            pairs = self.pairs[:: max(1, len(self.pairs) // FIRST)][:FIRST]
-            few = [column.said(pair[side]) for pair in pairs]
-            self._few[key] = few, sum(1 for each in few if each.plain)
+            self._few[key] = _few([column.said(pair[side]) for pair in self._first])
         return self._few[key]
+
+    def few_of_all(self, other: ComparedRows) -> tuple[dict[str, Few], Sequence[Said]]:
+        """Return the same of every field of the other data set, by name, and what the rows say in all fields."""
+        if not self._of_all:
+            said = zip(*(other.said(two) for _, two in self._first), strict=True)
+            fields = {name: _few(each) for name, each in zip(other.columns, said, strict=False)}
+            self._of_all.append((fields, [other.said_anywhere(two) for _, two in self._first]))
+        return self._of_all[0]
 
     def begin(self, column: ComparedColumn, side: int) -> list[str]:
         """Return what a column says in words in the rows on a side, 0 or 1, of the first pairs."""
@@ -147,6 +166,8 @@ class ComparedRows:
     _keys: dict[str, list[int]] = field(default_factory=dict)
     _known: dict[str, set[int]] = field(default_factory=dict)
     _indexes: dict[str, dict[int, LoadedRow]] = field(default_factory=dict)
+    _said: dict[int, tuple[Said, ...]] = field(default_factory=dict)
+    _anywhere: dict[int, Said] = field(default_factory=dict)
 
     @cached_property
     def columns(self) -> dict[str, ComparedColumn]:
@@ -172,6 +193,18 @@ class ComparedRows:
         rest = rows[half:]
         return (*rows[:half], *(rest[place * len(rest) // half] for place in range(half)))
 
+    def said(self, row: LoadedRow) -> tuple[Said, ...]:
+        """Return what a row says in every field, in their order."""
+        if id(row) not in self._said:
+            self._said[id(row)] = tuple(column.said(row) for column in self.columns.values())
+        return self._said[id(row)]
+
+    def said_anywhere(self, row: LoadedRow) -> Said:
+        """Return what a row says in all fields together: it may have whatever one of them may have."""
+        if id(row) not in self._anywhere:
+            self._anywhere[id(row)] = said_together(self.said(row))
+        return self._anywhere[id(row)]
+
     def keys(self, name: str) -> list[int]:
         """Return what rows are found by in a field: a number for each row, 0 for one that is not found by it."""
         if name not in self._keys:
@@ -183,6 +216,11 @@ class ComparedRows:
         if name not in self._known:
             self._known[name] = set(self.keys(name))
         return self._known[name]
+
+    @cached_property
+    def known_anywhere(self) -> set[int]:
+        """Return everything that rows are found by in any field."""
+        return set().union(*map(self.known, self.columns))
 
     def index(self, name: str) -> dict[int, LoadedRow]:
         """Return the rows that the value of a field tells apart from all others."""
@@ -249,6 +287,7 @@ def _by_value(secret: ComparedRows, other: ComparedRows) -> Iterator[Together]:
     found = {
         (mine, theirs): pairs
         for mine in public
+        if not secret.index(mine).keys().isdisjoint(other.known_anywhere)
         for theirs in names
         if (pairs := _found(secret.index(mine), other, theirs))
     }
