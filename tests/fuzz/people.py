@@ -24,10 +24,10 @@ from tests.fuzz.stores import say
 from tests.fuzz.trying import BrokenRule, Refused
 from tripos.annotation.assign import Assignment
 from tripos.annotation.batch import Answers, Batch, HandedReply, WantedGrade
+from tripos.annotation.gradable import ShownReply, ShownScale
 from tripos.annotation.grades_file import FORMAT, GradesFile, read_grades
 from tripos.annotation.grading_page import GradingPage
 from tripos.annotation.ingest import check
-from tripos.annotation.replies import ShownReply, ShownScale
 from tripos.annotation.sheet import read_sheet, sheet_bytes
 from tripos.importing import read_mapping, read_scores, read_table, settle
 from tripos.view.server import HOST, LOG, app_of, runner_of

@@ -12,7 +12,8 @@ from datetime import datetime
 
 from tripos.annotation.allocation import NO_SPREADS, Spreads, by_shares, spreads
 from tripos.annotation.batch import Batch, HandedReply, evaluator_of, every_batch, name_of, row_name, save_batch
-from tripos.annotation.replies import GradableReply, RunReplies, ShownReply, chosen_role
+from tripos.annotation.gradable import GradableReply, ShownReply
+from tripos.annotation.replies import RunReplies, chosen_role
 from tripos.ui import Failure
 from tripos_compiler.language import Drawn
 from tripos_compiler.plan import Plan, digest
@@ -84,9 +85,9 @@ def draw(
     allowed = list(_limited((each for each in candidates if choice.allows(each)), choice.limit))
     if choice.overlap is None:
         return _take(allowed, choice.sample, choice, show, spread)
-    fresh = [each for each in allowed if _key(each) not in handed.own]
-    common = [each for each in fresh if _key(each) in handed.others]
-    alone = [each for each in fresh if _key(each) not in handed.others]
+    fresh = [each for each in allowed if each.key not in handed.own]
+    common = [each for each in fresh if each.key in handed.others]
+    alone = [each for each in fresh if each.key not in handed.others]
     count = len(fresh) if choice.sample is None else choice.sample
     found = _take(common, round(count * choice.overlap), choice, show, spread)
     return found | _take(alone, count - len(found), choice, show, spread)
@@ -95,10 +96,6 @@ def draw(
 def shuffled(drawn: Iterable[GradableReply], seed: int, name: str) -> list[GradableReply]:
     """Return an order of their own for every person, the same for the same seed."""
     return sorted(drawn, key=lambda each: digest(["order", seed, name, each.judgement_id]))
-
-
-def _key(candidate: GradableReply) -> tuple[str, str]:
-    return candidate.sample_id, candidate.step.fingerprint
 
 
 def _item(candidate: GradableReply) -> tuple[str, str]:
@@ -141,13 +138,13 @@ def _interleaved(
     whoever lags behind its share most."""
 
     def place(each: GradableReply) -> tuple[str, str]:
-        own = digest(["draw", choice.seed, *_key(each)])
+        own = digest(["draw", choice.seed, *each.key])
         item = digest(["draw", choice.seed, *_item(each)]) if choice.whole_items else ""
         return item, own
 
     by_scenario: dict[str, dict[str, list[GradableReply]]] = {}
     for each in sorted(candidates, key=place):
-        by_scenario.setdefault(each.scenario, {}).setdefault(each.model, []).append(each)
+        by_scenario.setdefault(each.scenario, {}).setdefault(each.of, []).append(each)
     if spread:
         queues = {(name, model): queue for name, own in by_scenario.items() for model, queue in own.items()}
         return list(by_shares(queues, {key: len(queue) * spread.get(key, 1.0) for key, queue in queues.items()}))
@@ -238,7 +235,7 @@ class AssignmentDesk:
         )
         shared: int | None = None
         if choice.overlap is not None:
-            shared = sum((row.sample_id, row.fingerprint) in handed.others for row in rows)
+            shared = sum(row.key in handed.others for row in rows)
         shown = {row.row: drawn[each] for row, each in zip(rows, order, strict=True)}
         return Assignment(
             save_batch(self.store, batch), shown, shared, sought - len(drawn), max(0, (choice.sample or 0) - sought)
@@ -271,10 +268,9 @@ class AssignmentDesk:
         others: set[tuple[str, str]] = set()
         drawn_of: dict[tuple[str, str], int] = {}
         for each in (each for each in every_batch(self.store) if each.round == self.round):
-            (own if each.name == self.name else others).update((row.sample_id, row.fingerprint) for row in each.rows)
+            (own if each.name == self.name else others).update(row.key for row in each.rows)
             for row in each.rows:
-                key = row.sample_id, row.fingerprint
-                drawn_of[key] = max(drawn_of.get(key, 0), row.drawn_of or 0)
+                drawn_of[row.key] = max(drawn_of.get(row.key, 0), row.drawn_of or 0)
         return EarlierAssignments(own, others, drawn_of)
 
     def _nothing(self, choice: AssignmentOptions, graded: int) -> tuple[str, str]:
@@ -289,8 +285,9 @@ class AssignmentDesk:
 
 
 def _stratum(each: GradableReply) -> tuple[str, str, str]:
-    """Return among which replies a reply is drawn with the same chance: those of its scenario, model and scorer."""
-    return each.scenario, each.model, each.step.scorer
+    """Return among which replies a reply is drawn with the same chance: those of its scenario, model (or
+    two of them) and scorer."""
+    return each.scenario, each.of, each.step.scorer
 
 
 def _sizes(
@@ -306,7 +303,7 @@ def _sizes(
     sizes = Counter(map(_stratum, every))
     if choice.overlap is not None:
         for each in every:
-            if handed.drawn_of.get(_key(each), sizes[_stratum(each)]) < sizes[_stratum(each)]:
+            if handed.drawn_of.get(each.key, sizes[_stratum(each)]) < sizes[_stratum(each)]:
                 sizes[_stratum(each)] = 0
     return {stratum: size for stratum, size in sizes.items() if size}
 
@@ -326,6 +323,7 @@ def _row(each: GradableReply, shown: ShownReply, seed: int, name: str, drawn_of:
         fingerprint=each.step.fingerprint,
         marks=each.marks,
         drawn_of=drawn_of,
+        other=each.other,
     )
 
 
@@ -347,12 +345,13 @@ def expected_gains(connection: Connection, plan: Plan, batch: Batch) -> Iterator
     and the batch has items of which nobody has graded anything."""
     handed: dict[str, set[str]] = {}
     for row in batch.rows:
-        handed.setdefault(row.model, set()).add(row.item_id)
+        for model in row.models:
+            handed.setdefault(model, set()).add(row.item_id)
     for measure in plan.measures:
         if not measure.corrected or measure.by:
             continue
         for model, three in sorted(find_corrected(connection, plan, measure).items()):
             more = three.items + len(handed.get(model, set()) & set(three.names) - three.graded_items)
             now, then = three.reach(three.items), three.reach(more)
-            if now is not None and then is not None and more > three.items:
+            if now and then is not None and more > three.items:
                 yield ExpectedGain(measure.name, model, now, three.items, then, more)

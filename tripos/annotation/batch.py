@@ -85,8 +85,19 @@ class WantedGrade:
 
 
 @dataclass(frozen=True)
+class OtherReply:
+    """The reply that stands second, where two are compared, and the names to choose from, each with its worth to the
+    first: the grade is the place of one of them, from 1."""
+
+    step: str
+    model: str
+    sample_id: str
+    choices: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
 class HandedReply:
-    """A reply that was handed out. `row` is what the person's file calls it."""
+    """A reply that was handed out, or two of them to compare. `row` is what the person's file calls it."""
 
     row: str
     scenario: str
@@ -102,6 +113,17 @@ class HandedReply:
     marks: tuple[WantedGrade, ...]
     drawn_of: int | None = None
     """Of how many replies of its scenario and model it was drawn at random. None where some could not be drawn."""
+    other: OtherReply | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What it is, whoever it is handed to."""
+        return key_of(self.sample_id, None if self.other is None else self.other.sample_id, self.fingerprint)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models whose replies it shows."""
+        return (self.model,) if self.other is None else (self.model, self.other.model)
 
     def mark(self, metric: str) -> WantedGrade | None:
         """Return the mark of that metric, where it is asked for."""
@@ -128,6 +150,11 @@ class Batch:
     def evaluator(self) -> str:
         """Return what the person is called in the tables."""
         return evaluator_of(self.name)
+
+
+def key_of(sample_id: str, other: str | None, fingerprint: str) -> tuple[str, str]:
+    """Return what a reply, or two, is called among all that were handed out, with the step that asks for its grade."""
+    return sample_id if other is None else f"{sample_id} {other}", fingerprint
 
 
 def evaluator_of(name: str) -> str:
@@ -175,16 +202,21 @@ def get_batch(store: Store, name: str) -> Batch:
             raise Failure(
                 "S0704", f"the record of the batch `{name}` is of another format than `{FORMAT}`", "update Tripos"
             )
-        rows = tuple(
-            HandedReply(**{**row, "marks": tuple(WantedGrade(**mark) for mark in row["marks"])})
-            for row in said.pop("rows")
-        )
+        rows = tuple(map(_row, said.pop("rows")))
         return Batch(**said, rows=rows)
     except (OSError, ValueError, KeyError, TypeError) as error:
         told = " ".join(str(error).split())
         raise Failure(
             "S0704", f"`{place}` is unreadable ({told})", "copy it back from a backup of the store"
         ) from error
+
+
+def _row(said: Mapping[str, Any]) -> HandedReply:
+    found: dict[str, Any] = {**said, "marks": tuple(WantedGrade(**mark) for mark in said["marks"])}
+    if found.get("other") is not None:
+        other = found["other"]
+        found["other"] = OtherReply(**{**other, "choices": tuple((name, worth) for name, worth in other["choices"])})
+    return HandedReply(**found)
 
 
 def every_batch(store: Store) -> Iterator[Batch]:

@@ -115,7 +115,7 @@ def _by_people(
     for evaluator in sorted({each.evaluator for each in said.values()}):
         for role in sorted(roles - {run.compared_role}):
             replies = RunReplies(connection, plan, run, role, evaluator)
-            found = [each for each in replies.candidates() if each.judgement_id in said]
+            found = [each for each in replies.candidates(pairs=False) if each.judgement_id in said]
             shown = replies.show(found)
             for each in found:
                 if each.judgement_id not in shown:

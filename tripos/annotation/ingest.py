@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tripos.annotation.batch import Answers, Batch, EnteredGrade, HandedReply, WantedGrade
-from tripos_warehouse.ledger import GivenScore
+from tripos_warehouse.ledger import ChosenReply, GivenScore
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,10 @@ def read_value(mark: WantedGrade, value: Any) -> float | str:
 
 
 def _score(batch: Batch, row: HandedReply, mark: WantedGrade, value: float, reason: str | None) -> GivenScore:
+    chosen = None
+    if row.other is not None:
+        name, value = row.other.choices[int(value) - 1]
+        chosen = ChosenReply(row.other.step, name, row.other.model, row.other.sample_id)
     return GivenScore(
         score_id=mark.score_id,
         judgement_id=row.judgement_id,
@@ -125,4 +129,5 @@ def _score(batch: Batch, row: HandedReply, mark: WantedGrade, value: float, reas
         key=mark.key,
         round=batch.round,
         drawn_of=row.drawn_of,
+        chosen=chosen,
     )

@@ -14,16 +14,18 @@ from typing import Any
 import orjson
 
 from tripos.annotation.batch import WantedGrade
+from tripos.annotation.compared import gradable_pair, pairs_to_compare
+from tripos.annotation.gradable import GradableReply, ShownReply, ShownScale
 from tripos.annotation.i18n import label_of, words_for
 from tripos.ui import Failure
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language import Unavailable, evaluate
 from tripos_compiler.language.library import json
-from tripos_compiler.plan import Grade, Hole, Metric, Passage, Plan, Scenario, Scorer, Type
+from tripos_compiler.plan import Compare, Grade, Hole, Metric, Passage, Plan, Scenario, Scorer, Type
 from tripos_runtime.asking import VERDICT, Row
 from tripos_runtime.datasets import Case, DataFolders, Sources
 from tripos_runtime.drivers import Human
-from tripos_runtime.program import BoundTreatment, Unit, World
+from tripos_runtime.program import BoundTreatment, Pair, Unit, World
 from tripos_runtime.roles import RoleBinding
 from tripos_warehouse.ledger import imported_score
 from tripos_warehouse.query import Connection
@@ -36,62 +38,12 @@ SHOWN_AT_ONCE = 256
 """So many replies are read from the store at a time."""
 
 
-@dataclass(frozen=True, eq=False)
-class GradableReply:
-    """A reply that could be handed out, by the name that its judgement will have."""
-
-    unit: Unit
-    step: Grade
-    sample_id: str
-    """The reply that is graded: of a chat the last one."""
-    judgement_id: str
-    model: str
-    binding: str
-    marks: tuple[WantedGrade, ...]
-
-    @property
-    def scenario(self) -> str:
-        """The name of its scenario."""
-        return self.unit.case.scenario.name
-
-
-@dataclass(frozen=True)
-class ShownReply:
-    """The view of a reply for a person: headings and texts, as the judge's prompt takes them, in the item's
-    language."""
-
-    language: str
-    title: str
-    texts: tuple[tuple[str, str], ...]
-    scales: tuple[ShownScale, ...]
-
-
-@dataclass(frozen=True)
-class ShownScale:
-    """A metric as a person sees it; `levels` are `(low, high, text)` from the highest down."""
-
-    metric: str
-    title: str
-    asks: str
-    low: int | None
-    high: int | None
-    whole: bool
-    levels: tuple[tuple[int, int, str], ...]
-
-    @property
-    def values(self) -> tuple[int, ...]:
-        """The values to choose from; empty where there are too many, or no end of them."""
-        if self.low is None or self.high is None or not self.whole or self.high - self.low > 20:
-            return ()
-        return tuple(range(self.low, self.high + 1))
-
-
 def chosen_role(plan: Plan, role: str | None, compared: str) -> str:
     """Return the role that a person fills: `role`, or without one the only role that grades, or `judge`.
 
     Raises `Failure` S0701 where it gives no grades that a person could give in its place.
     """
-    grades = [step for scenario in plan.scenarios for step in scenario.steps if isinstance(step, Grade)]
+    grades = [step for scenario in plan.scenarios for step in scenario.steps if isinstance(step, Grade | Compare)]
     scorers = [plan.scorer(step.scorer) for step in grades]
     known = sorted({scorer.role for scorer in scorers if not scorer.reward} - {compared})
     role = role or (known[0] if len(known) == 1 else "judge")
@@ -121,8 +73,9 @@ class RunReplies:
         axes = {axis.name: axis for axis in self.plan.axes}
         return World(self.plan, Sources(self.plan, DataFolders(), (), axes))
 
-    def candidates(self) -> Iterator[GradableReply]:
-        """Yield every reply once, by scenario and item; some may turn out to have nothing to grade (`show`)."""
+    def candidates(self, pairs: bool = True) -> Iterator[GradableReply]:
+        """Yield every reply once, by scenario and item, and every two replies that are compared; some may turn out to
+        have nothing to grade (`show`)."""
         own = RoleBinding(self.run.roles, self.run.compared_role, self.run.identities)
         binding = replace(own, models={**self.run.roles, self.role: (self.evaluator,)})
         seen: set[str] = set()
@@ -139,11 +92,13 @@ class RunReplies:
                     for number in range(bound.samples)
                 ]
                 self._find_ends([unit for unit, _ in units])
-                for unit, of_run in units:
-                    for each in self._of(unit, of_run):
-                        if each.judgement_id not in seen:
-                            seen.add(each.judgement_id)
-                            yield each
+                found = [each for unit, of_run in units for each in self._of(unit, of_run)]
+                if pairs:
+                    found += self._compared(dict(units))
+                for each in found:
+                    if each.judgement_id not in seen:
+                        seen.add(each.judgement_id)
+                        yield each
 
     def graded(self) -> set[str]:
         """Return the judgements that the person has given already."""
@@ -156,7 +111,8 @@ class RunReplies:
         shown: dict[str, ShownReply] = {}
         for start in range(0, len(candidates), SHOWN_AT_ONCE):
             some = candidates[start : start + SHOWN_AT_ONCE]
-            kept = self._samples({name for each in some for name in each.unit.samples.values()})
+            sides = [side for each in some for side in (each.pair.sides if each.pair else (each.unit,))]
+            kept = self._samples({name for side in sides for name in side.samples.values()})
             for each in some:
                 if (found := self._show(each, kept)) is not None:
                     shown[each.judgement_id] = found
@@ -175,6 +131,12 @@ class RunReplies:
             found = GradableReply(unit, step, unit.about(step), judgement, model, binding, marks)
             yield found if self.round is None else self._again(found, self.round)
 
+    def _compared(self, units: Mapping[Unit, BoundTreatment]) -> Iterator[GradableReply]:
+        """Yield every two replies to an item that the role compares, in one of both orders."""
+        for pair in pairs_to_compare(list(units), self.role):
+            of_run = Pair(pair.step, *(units[side].pattern(side.model, side.number) for side in pair.sides))
+            yield gradable_pair(self.plan, pair, of_run.given_binding, self.evaluator, self.round)
+
     def _find_ends(self, units: Sequence[Unit]) -> None:
         """Find out which turns of the chats of an item were not asked."""
         chats = [unit for unit in units if any(ask.continues in unit.bound.asks for ask in unit.bound.asks.values())]
@@ -187,6 +149,7 @@ class RunReplies:
 
     def _again(self, found: GradableReply, round: int) -> GradableReply:
         """Return the reply in a later round: its judgement and scores are called as those of an imported round are."""
+        assert isinstance(found.step, Grade)
         about = {"sample_id": found.sample_id, "binding": found.binding}
         named = [imported_score(about, found.step, mark.metric, self.evaluator, round, 0.0) for mark in found.marks]
         marks = tuple(
@@ -226,7 +189,7 @@ class RunReplies:
         unit, step = each.unit, each.step
         language = unit.case.language
         try:
-            names = Human(self._world, kept).names_at(unit, step)
+            names = _names_of(Human(self._world, kept), each)
             if names is None:
                 return None
             scorer = self.plan.scorer(step.scorer)
@@ -241,7 +204,7 @@ class RunReplies:
             if (asked := self._asked(each)) is None:
                 return None
             texts = ((words_for(language)["prompt"], asked),)
-        scales = tuple(self._scale(step, mark, language) for mark in each.marks)
+        scales = tuple(self._scale(each, mark, language) for mark in each.marks)
         scenario = unit.case.scenario
         title = self.plan.title_of("scenario", scenario.name, language) or scenario.title or scenario.name
         return ShownReply(language, title, texts, scales)
@@ -257,8 +220,11 @@ class RunReplies:
             return None
         return "\n\n".join(message["content"] for message in orjson.loads(found[0])) or None
 
-    def _scale(self, step: Grade, mark: WantedGrade, language: str) -> ShownScale:
-        bare = ShownScale(mark.metric, mark.metric, "", mark.low, mark.high, mark.whole, ())
+    def _scale(self, each: GradableReply, mark: WantedGrade, language: str) -> ShownScale:
+        step, bare = each.step, ShownScale(mark.metric, mark.metric, "", mark.low, mark.high, mark.whole, ())
+        if each.other is not None:
+            return replace(bare, levels=tuple((at, at, name) for at, (name, _) in enumerate(each.other.choices, 1)))
+        assert isinstance(step, Grade)
         if not step.metrics:
             gives, words = self.plan.scorer(step.scorer).gives, words_for(language)
             is_choice = gives is not None and gives.kind == "bool"
@@ -271,6 +237,13 @@ class RunReplies:
             asks=metric.asks.get(language, ""),
             levels=tuple((level.low, level.high, level.text.get(language, "")) for level in levels),
         )
+
+
+def _names_of(human: Human, each: GradableReply) -> Mapping[str, Any] | None:
+    if each.pair is not None:
+        return human.names_of_pair(each.pair)
+    assert isinstance(each.step, Grade)
+    return human.names_at(each.unit, each.step)
 
 
 def printed(scorer: Scorer, language: str) -> list[str]:

@@ -24,9 +24,9 @@ from openpyxl.worksheet.hyperlink import Hyperlink
 from openpyxl.worksheet.worksheet import Worksheet
 
 from tripos.annotation.batch import Answers, Batch, EnteredGrade, HandedReply
+from tripos.annotation.gradable import ShownReply, ShownScale
 from tripos.annotation.grades_file import CHECK_PATH
 from tripos.annotation.i18n import words_for
-from tripos.annotation.replies import ShownReply, ShownScale
 from tripos.importing import SHEET_MARK
 from tripos.ui import Failure
 from tripos_warehouse.exports import put_text

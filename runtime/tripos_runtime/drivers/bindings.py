@@ -99,3 +99,5 @@ def _of_pair(step: Compare, pair: Pair) -> Iterator[tuple[str, str]]:
         yield step.judgement, call.name
     for name in pair.comparisons.values():
         yield step.fingerprint, name
+    for fingerprint in (step.judgement, step.fingerprint):
+        yield fingerprint, pair.given_binding

@@ -27,8 +27,7 @@ class Pair:
         self.step, self.first, self.second = step, first, second
         role = self.bound.role_of(step)
         judges = self.bound.binding.of(role)
-        samples = [name for side in (first, second) for name in side.upstream(step.needs)]
-        samples += self.bound.makers[step.fingerprint]
+        samples = self._built_on()
         by = self.bound.binding.identity_of
         self.calls = [
             StepCall(
@@ -45,6 +44,21 @@ class Pair:
         """The calls of every judge."""
         self.comparisons = {judge: comparison_id(step.fingerprint, samples, by(judge)) for judge in judges}
         """The names of the outcomes, by judge."""
+
+    def _built_on(self) -> list[str]:
+        """Return what names the outcomes: the replies of both sides, and who made what the step looks into."""
+        samples = [name for side in (self.first, self.second) for name in side.upstream(self.step.needs)]
+        return [*samples, *self.bound.makers[self.step.fingerprint]]
+
+    @property
+    def sides(self) -> tuple[Unit, Unit]:
+        """Both units, in this order."""
+        return self.first, self.second
+
+    @property
+    def given_binding(self) -> str:
+        """The binding of what is said outside the run in the place of the step's judge, whoever says it."""
+        return judgement_id(self.step.judgement, self.pattern._built_on(), "")
 
     @property
     def pattern(self) -> Pair:

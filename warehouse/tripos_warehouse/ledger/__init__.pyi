@@ -5,6 +5,7 @@ from .draws import (
     Draws as Draws,
 )
 from .given_scores import (
+    ChosenReply as ChosenReply,
     GivenScore as GivenScore,
     KeptCounts as KeptCounts,
     alone as alone,

@@ -25,12 +25,23 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
+class ChosenReply:
+    """Of two replies to an item, shown in this order, the name that says which is better, by the `step` that compares
+    them. The first is that of the sample that the score is about."""
+
+    step: str
+    name: str
+    other_model: str
+    other_sample_id: str
+
+
+@dataclass(frozen=True)
 class GivenScore:
-    """A score of one reply by one evaluator. `sample` has the columns `sample_id`, `run_id`, `benchmark`, `scenario`,
-    `item_id`, `model` and `binding` that its rows get, the last that of what is said of the reply; `key` is what it is
-    called in `judgements.parsed`. `judgement` is the fingerprint of a judge's reply and `fingerprint` that
-    of the scores, as in the plan of the run: so they count where the scores of a model do. Only what was imported has a
-    `round`."""
+    """A score of one reply by one evaluator; with `chosen` a verdict on two, whose `value` is its worth to the first.
+    `sample` has the columns `sample_id`, `run_id`, `benchmark`, `scenario`, `item_id`, `model` and `binding` that its
+    rows get, the last that of what is said of the reply; `key` is what it is called in `judgements.parsed`. `judgement`
+    is the fingerprint of a judge's reply and `fingerprint` that of the scores, as in the plan of the run: so they count
+    where the scores of a model do. Only what was imported has a `round`."""
 
     score_id: str
     judgement_id: str
@@ -48,6 +59,7 @@ class GivenScore:
     """The value as it was said, where that may be another than what the plan takes it for."""
     drawn_of: int | None = None
     """Of how many replies of its scenario and model the reply was drawn at random; none where it was not."""
+    chosen: ChosenReply | None = None
 
     @property
     def said_of(self) -> str:
@@ -57,7 +69,8 @@ class GivenScore:
     @property
     def part(self) -> dict[str, Any]:
         """Return what stands in the judgement: what was said, whatever a plan makes of it."""
-        return {"score": self.value if self.said is None else self.said, "reason": self.rationale}
+        part = {"score": self.value if self.said is None else self.said, "reason": self.rationale}
+        return part if self.chosen is None else {**part, "choice": self.chosen.name}
 
 
 def is_given(evaluator: str, round: str) -> str:
@@ -168,7 +181,9 @@ def alone(store: Store) -> Iterator[None]:
 def difference(store: Store, given: Sequence[GivenScore]) -> ScoreChanges:
     """Return what of these scores the store has not, has otherwise, and has. Raises `StoreError` as `Store.rows`
     does."""
-    kept = store.rows("scores", {each.score_id for each in given}, ["score_id", "value"])
+    kept = store.rows("scores", {each.score_id for each in given if each.chosen is None}, ["score_id", "value"])
+    if compared := {each.score_id for each in given if each.chosen is not None}:
+        kept = {**kept, **store.rows("comparisons", compared, ["comparison_id", "value"])}
     judged = store.rows("judgements", {each.judgement_id for each in given}, ["judgement_id", "parsed"])
     told = {name: orjson.loads(row["parsed"] or "{}") for name, row in judged.items()}
     new: list[GivenScore] = []
@@ -186,8 +201,8 @@ def difference(store: Store, given: Sequence[GivenScore]) -> ScoreChanges:
 
 
 def rows_of(found: ScoreChanges, source: str | None, now: datetime) -> dict[str, list[Row]]:
-    """Return the rows of `judgements` and `scores` that bring a store to what was given. `source` is the file of an
-    import."""
+    """Return the rows of `judgements`, `scores` and `comparisons` that bring a store to what was given. `source` is the
+    file of an import."""
     parsed = {each.judgement_id: dict(found.judgements.get(each.judgement_id, {})) for each in found.fresh}
     judgements: dict[str, Row] = {}
     for each in found.fresh:
@@ -195,7 +210,10 @@ def rows_of(found: ScoreChanges, source: str | None, now: datetime) -> dict[str,
         judgements[each.judgement_id] = _judgement(each, source, now)
     for name, row in judgements.items():
         row["parsed"] = orjson.dumps(parsed[name], option=orjson.OPT_SORT_KEYS).decode()
-    return {"judgements": list(judgements.values()), "scores": [_score(each, now) for each in found.fresh]}
+    scores = [_score(each, now) for each in found.fresh if each.chosen is None]
+    compared = [_comparison(each, each.chosen, now) for each in found.fresh if each.chosen is not None]
+    rows = {"judgements": list(judgements.values()), "scores": scores}
+    return rows if not compared else {**rows, "comparisons": compared}
 
 
 def keep(store: Store, given: Sequence[GivenScore], now: datetime) -> KeptCounts:
@@ -226,3 +244,12 @@ def _score(each: GivenScore, now: datetime) -> Row:
     own = {"score_id": each.score_id, "model": each.sample["model"]}
     told = {"metric": each.metric, "value": each.value, "status": "scored", "fingerprint": each.fingerprint}
     return {**_common(each, now), **own, **told}
+
+
+def _comparison(each: GivenScore, chosen: ChosenReply, now: datetime) -> Row:
+    own = {"comparison_id": each.score_id, "step": chosen.step, "fingerprint": each.fingerprint, "status": "scored"}
+    own |= {"first_model": each.sample["model"], "second_model": chosen.other_model}
+    own |= {"first_sample_id": each.sample["sample_id"], "second_sample_id": chosen.other_sample_id}
+    told = {"value": each.value, "given": orjson.dumps(chosen.name).decode()}
+    common = {name: value for name, value in _common(each, now).items() if name != "sample_id"}
+    return {**common, **own, **told}

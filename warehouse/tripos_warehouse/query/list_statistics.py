@@ -52,8 +52,20 @@ def strength(model: str, items: Words, firsts: Words, seconds: Words, judges: Wo
     >>> round(found["value"], 3), found["items"]
     (0.549, ['1', '2', '3', '4'])
     """
-    verdicts = verdicts_of(items, firsts, seconds, judges, values)
-    found = bradley_terry(verdicts, errors="items")
+    return _strength(model, verdicts_of(items, firsts, seconds, judges, values))
+
+
+def weighted_strength(
+    model: str, items: Words, firsts: Words, seconds: Words, weights: Words, values: Numbers
+) -> dict[str, Any]:
+    """Return the same of verdicts each of which counts as often as `weights` say."""
+    verdicts = verdicts_of(items, firsts, seconds, [None] * len(items), values)
+    counted = [float(weight or 1) for weight, value in zip(weights, values, strict=True) if value is not None]
+    return _strength(model, verdicts, counted)
+
+
+def _strength(model: str, verdicts: list[Preference], weights: list[float] | None = None) -> dict[str, Any]:
+    found = bradley_terry(verdicts, weights=weights, errors="items")
     mine = found.by_model.get(model)
     if mine is None or mine.value is None:
         return _nothing((mine.reason if mine is not None else None) or "it was compared with nothing")
@@ -109,6 +121,7 @@ def verdicts_of(items: Words, firsts: Words, seconds: Words, judges: Words, valu
 
 OF_PAIRS: Mapping[str, Callable[[str, Words, Words, Words, Words, Numbers], dict[str, Any]]] = {
     "bradley_terry": strength,
+    "weighted_bradley_terry": weighted_strength,
     "self_preference": self_preference,
 }
 """The statistics of comparisons, by the name of the aggregate."""
@@ -147,7 +160,7 @@ def statistic(
 ) -> dict[str, Any]:
     """Return a statistic of a list of ratings: of what belongs to `items`, `raters` said of `subjects` the number in
     `values`, or the text in `keys` where classes are told apart. Of comparisons `subjects` are the models shown first,
-    `raters` those shown second, and `keys` the judges.
+    `raters` those shown second, and `keys` the judges, or how often each counts.
 
     It gives `value`, or the `reason` why there is none, and `pulls` of `items`, so that the variance of the value is
     the sum of squared pulls times m / (m - 1) for m items. Of a `median` it also gives the `draws`.

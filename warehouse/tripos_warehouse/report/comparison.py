@@ -13,20 +13,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tripos_compiler.language.figures import element_scores, ranges_of, score_spans
-from tripos_compiler.plan import (
-    BoolType,
-    Grade,
-    IntegerType,
-    Measure,
-    NumberType,
-    Plan,
-    Score,
-    Type,
-)
+from tripos_compiler.plan import BoolType, Grade, IntegerType, Measure, NumberType, Plan, Score, Type
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports import metric_weights
-from tripos_warehouse.measures import Half, aggregates, evaluate_or_tell, mean_of, paired_mean_of, remeasure
+from tripos_warehouse.measures import (
+    Half,
+    aggregates,
+    compared_items,
+    evaluate_or_tell,
+    mean_of,
+    paired_mean_of,
+    remeasure,
+)
 from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics import StatisticResult, benjamini_hochberg, fixed_sequence
 from tripos_warehouse.statistics.intervals import mean_of_cells
@@ -145,17 +144,19 @@ def compare(one: Side, two: Side, *, by_judge: bool = True) -> Comparison:
     judged = Judged(graded_scores(two.plan), spans_of(two.plan))
     together = _together(one, two)
     of_replies = found.where(~np.isin(found.columns["metric"], element_scores(two.plan)))
-    measures, unpaired = _measures(one, two, found, judged, together)
+    items = {*found.columns[ITEM].tolist(), *compared_items(one, two)}
+    measures, unpaired = _measures(one, two, found, sorted(items), judged, together)
     sections = [
         Section("measure", measures),
         Section("metric", tuple(_metrics(two.plan, of_replies, judged))),
         Section("scenario", tuple(_scenarios(two.plan, of_replies, judged))),
     ]
-    items = len(set(found.columns[ITEM].tolist()))
     corrected = tuple(_corrected(section, two.plan) for section in sections)
-    people = sorted({name for side in (one, two) for name in people_apart(side.connection, side.plan)})
+    people = tuple(sorted({name for side in (one, two) for name in people_apart(side.connection, side.plan)}))
     first = tuple(name for name in _headline(two.plan) if name in {row.name for row in measures})
-    return Comparison(corrected, len(found.a), items, only_a, only_b, same, unpaired, together, tuple(people), first)
+    return Comparison(
+        corrected, len(found.a), len(items), only_a, only_b, same, unpaired, together, tuple(people), first
+    )
 
 
 def check_comparable(one: Side, two: Side) -> None:
@@ -232,7 +233,7 @@ def _read(one: Side, two: Side, by_judge: bool) -> tuple[_Pairs, int, int, int]:
         ).to_arrow_table()
         table = every.filter(pc.invert(every.column("its same")))
         [(count_a, count_b)] = joined.sql("select (select count(*) from one), (select count(*) from two)").fetchall()
-    if not table.num_rows:
+    if not table.num_rows and not compared_items(one, two):
         hint = "both sides must have scores of the same items in the same scenarios; `tripos list` shows the runs"
         raise StoreError("S0613", f"the two sides share no scored item: {count_a:,} scores and {count_b:,}", hint)
     values = {name: np.asarray(table.column(name).to_pylist(), dtype=object) for name in columns}
@@ -283,13 +284,12 @@ def _together(one: Side, two: Side) -> tuple[str, ...]:
 
 
 def _measures(
-    one: Side, two: Side, found: _Pairs, judged: Judged, together: Sequence[str]
+    one: Side, two: Side, found: _Pairs, items: Sequence[str], judged: Judged, together: Sequence[str]
 ) -> tuple[tuple[ComparedRow, ...], tuple[tuple[str, str], ...]]:
     """Return every measure over all but those `together`, and the names of those that cannot be compared, each with
     why."""
     means = {row.name: row for row in _means(two.plan, found, judged)}
-    items = sorted(set(found.columns[ITEM].tolist()))
-    halves = [Half(side.connection, side.run.benchmark, side.models) for side in (one, two)]
+    half, other = (Half(side.connection, side.run.benchmark, side.models) for side in (one, two))
     rows: list[ComparedRow] = []
     unpaired: list[tuple[str, str]] = []
     stand_for = _stand_for(two.plan)
@@ -304,15 +304,11 @@ def _measures(
         graded = measure.lower_is_better or bool(measure.corrected) or measure.name in two.plan.benchmark.headline
         if (plain := mean_of(measure)) is not None:
             graded |= set(plain.values) <= judged.graded
-        lower = measure.lower_is_better
-        values = remeasure(halves[0], halves[1], two.plan, measure, items)
+        values = remeasure(half, other, two.plan, measure, items)
         span = None if measure.low is None or measure.high is None else measure.high - measure.low
-        rows += [
-            ComparedRow(
-                measure.name, ", ".join(each.labels), each.a, each.b, each.difference, None, graded, span, lower
-            )
-            for each in values
-        ]
+        further = None, graded, span, measure.lower_is_better
+        for each in values:
+            rows.append(ComparedRow(measure.name, ", ".join(each.labels), each.a, each.b, each.difference, *further))
         unpaired += [] if values else [(measure.name, _why_unpaired(one, two, measure))]
     return tuple(rows), tuple(unpaired)
 
@@ -323,10 +319,9 @@ def _why_unpaired(one: Side, two: Side, measure: Measure) -> str:
     for letter, side in (("A", one), ("B", two)):
         own = next((each for each in side.plan.measures if each.name == measure.name), None)
         rows = evaluate_or_tell(side.connection, side.plan, own).rows if own is not None else ()
-        of_side = [row for row in rows if row.model in side.models]
-        if all(row.value is None for row in of_side):
-            reasons = sorted({row.reason for row in of_side if row.reason}) or ["nothing was scored"]
-            told.append((letter, "; ".join(reasons)))
+        if all(row.value is None for row in rows if row.model in side.models):
+            reasons = sorted({row.reason for row in rows if row.reason and row.model in side.models})
+            told.append((letter, "; ".join(reasons) or "nothing was scored"))
     match told:
         case [(_, a), (_, b)] if a == b:
             return f"neither side has a value: {a}"

@@ -186,7 +186,8 @@ def _table(section: Section, width: int) -> Iterable[str]:
 
 
 def notes_of(comparison: Comparison) -> Iterable[str]:
-    yield f"{_count(comparison.pairs, 'pair')} of {_count(comparison.items, 'item')}; errors are clustered by item."
+    pairs = f"{_count(comparison.pairs, 'pair')} of " if comparison.pairs else ""
+    yield f"{pairs}{_count(comparison.items, 'item')}; errors are clustered by item."
     yield "Intervals are of 95 %; p is corrected for the rows of its table (Holm)."
     if comparison.first:
         yield f"The headline is tested first, and the other measures after it: {', '.join(comparison.first)}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Literal
 
-from tripos_compiler.plan import Plan
+from tripos_compiler.plan import Compare, Plan
 from tripos_warehouse import sql
 from tripos_warehouse.query import Connection
 from tripos_warehouse.store import HUMAN
@@ -48,5 +48,9 @@ def people_apart(connection: Connection, plan: Plan) -> tuple[str, ...]:
     if not apart_scorers(plan):
         return ()
     schema = sql.name(plan.benchmark.name)
-    query = f"select distinct evaluator from {schema}.scores where {are_apart(plan)} order by all"
+    views = ["scores"]
+    if any(isinstance(step, Compare) for scenario in plan.scenarios for step in scenario.steps):
+        views.append("comparisons")
+    every = " union ".join(f"select evaluator from {schema}.{view} where {are_apart(plan)}" for view in views)
+    query = f"select distinct evaluator from ({every}) order by all"
     return tuple(name for (name,) in connection.execute(query).fetchall())

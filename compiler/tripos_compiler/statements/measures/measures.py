@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Diagnostics, Label
-from tripos_compiler.plan import Measure, Missing, Settling
+from tripos_compiler.language.figures import aggregates_of
+from tripos_compiler.plan import Compare, Grade, Judging, Measure, Missing, Scorer, Settling
 from tripos_compiler.resolve import Index, NamedColumn, Program
 from tripos_compiler.source import Member, Name, Number, Span, Syntax
 from tripos_compiler.statements.measures.dimensions import check_names, dimension_text, read_dimension
 from tripos_compiler.statements.measures.figure_syntax import column_arguments, is_of_judge, means_a_figure, measures_in
 from tripos_compiler.statements.measures.figures import read_figure
 from tripos_compiler.statements.measures.scales import rounded, spoken
-from tripos_compiler.statements.measures.scored_values import Scores
-from tripos_compiler.statements.measures.typed_figures import Declared, FigureContext, LoweredMeasure, TypedFigure
+from tripos_compiler.statements.measures.scored_values import Operand, Scores
+from tripos_compiler.statements.measures.typed_figures import (
+    Declared,
+    FigureContext,
+    Leaf,
+    LoweredMeasure,
+    TypedFigure,
+)
 from tripos_compiler.statements.scoring import depends_on_reply, lower_column
 
 if TYPE_CHECKING:
     from tripos_compiler.statements.steps import Steps
-
-
-from collections.abc import Iterable
-
-from tripos_compiler.language.figures import aggregates_of
-from tripos_compiler.plan import Grade, Judging, Scorer
-from tripos_compiler.statements.measures.scored_values import Operand
-from tripos_compiler.statements.measures.typed_figures import Leaf
 
 
 def find_cells(reading: FigureContext, figured: TypedFigure) -> tuple[str, ...] | None:
@@ -291,6 +290,8 @@ CODE = "E0624"
 OF_JUDGES = frozenset(("mean", "share", "pass_at", "pass_all"))
 """Aggregates of a judge's scores that people correct: means, of which a weighted sample has the same expectation, and
 chances of an item, which any of its replies show without bias."""
+OF_COMPARISONS = frozenset(("win_rate", "bradley_terry"))
+"""Those of its comparisons."""
 OF_TRIES = frozenset(("pass_at", "pass_all"))
 EVERYBODY = frozenset(("evaluator", "pair"))
 """Dimensions that set evaluators side by side."""
@@ -347,14 +348,16 @@ def _why_not(reading: FigureContext, figured: TypedFigure) -> tuple[str, str] | 
     for aggregate in aggregates_of(figured.figure, measures):
         if aggregate.of is not None and aggregate.function != "mean":
             return f"it takes the `{aggregate.function}` of cells", "take their `mean`, or each cell with `by`"
+        if aggregate.named.get("weight") == "margin":
+            return "it weighs comparisons by their margin", "leave out `weight: margin`"
         if aggregate.named.get("tries") == "first":
             return "it looks at the first tries alone", "leave out `tries: first`: any tries show the chance"
     for leaf in figured.leaves:
         if not _judges(leaf.scored):
             told = f"no judge gives what {leaf.named} looks at, and it is the same for people"
             return told, "leave it out here, and correct what judges give in a measure of its own"
-        if leaf.function not in OF_JUDGES:
-            *some, last = (f"`{each}`" for each in sorted(OF_JUDGES))
+        if leaf.function not in OF_JUDGES | OF_COMPARISONS:
+            *some, last = (f"`{each}`" for each in sorted(OF_JUDGES | OF_COMPARISONS))
             return f"{leaf.named} is a `{leaf.function}`", f"take a {', '.join(some)} or {last} of what people grade"
         if leaf.function in OF_TRIES and len({each.name for operand in leaf.scored for each in operand.scenarios}) > 1:
             return f"{leaf.named} is of several scenarios", "take that of each scenario, and the mean of these"
@@ -365,7 +368,7 @@ def _not_graded(program: Program, leaf: Leaf) -> tuple[str, str] | None:
     """Return why people do not grade what an aggregate looks at, in the place of a judge."""
     joined = {role.name for role in program.roles.values() if role.with_people}
     for operand in leaf.scored:
-        if any(not isinstance(step, Grade) for step in operand.steps):
+        if any(not isinstance(step, Grade | Compare) for step in operand.steps):
             told = f"a judge is asked inside the expression of {operand.shown}, and people do not grade that"
             return told, "score what the judge gives with a name of its own, and take the mean of that"
         for scorer in _scorers(program, operand):
@@ -378,7 +381,7 @@ def _not_graded(program: Program, leaf: Leaf) -> tuple[str, str] | None:
 
 
 def _scorers(program: Program, operand: Operand) -> list[Scorer]:
-    names = dict.fromkeys(step.scorer for step in operand.steps if isinstance(step, Grade))
+    names = dict.fromkeys(step.scorer for step in operand.steps if isinstance(step, Grade | Compare))
     return [program.scorers[name] for name in names if name in program.scorers]
 
 

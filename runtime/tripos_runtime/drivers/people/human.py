@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from tripos_compiler.language import Unavailable
-from tripos_compiler.plan import Ask, Converse, Grade
+from tripos_compiler.plan import Ask, Compare, Converse, Grade
 from tripos_runtime.asking import NOT_APPLICABLE, Row, answer_of, talk_of
 from tripos_runtime.program import (
     Got,
@@ -19,11 +19,14 @@ from tripos_runtime.program import (
     JudgePrompt,
     Names,
     Need,
+    Pair,
     ReplyNeed,
+    Result,
     Unit,
     UnitProgram,
     World,
     drive,
+    pair_program,
     pending,
 )
 
@@ -45,14 +48,23 @@ class Human:
         drive(program.go([*before, step]), partial(self._meet, step, shown), program.out.clear)
         return shown[0] if shown else None
 
-    def ask_all(self, unit: Unit) -> None:
-        """Take a unit through what it asks, so that it knows what it does not. Raises `LookupError` where a condition
-        takes what is not in a store."""
+    def names_of_pair(self, pair: Pair) -> Mapping[str, Any] | None:
+        """Return the same of a comparison of two replies."""
+        names = pair.names(self.ask_all(pair.first), self.ask_all(pair.second))
+        shown: list[Mapping[str, Any]] = []
+        out: list[Result] = []
+        drive(pair_program(self.world, pair, names, out), partial(self._meet, pair.step, shown), out.clear)
+        return shown[0] if shown else None
+
+    def ask_all(self, unit: Unit) -> Names:
+        """Take a unit through what it asks, so that it knows what it does not, and return the names that it has then.
+        Raises `LookupError` where a condition takes what is not in a store."""
         steps = [each for each in unit.bound.treatment.steps if isinstance(each, Ask | Converse)]
         program = UnitProgram(self.world, unit, Names(unit.case.names))
         drive(program.go(steps), self._answer, program.out.clear)
+        return program.names
 
-    def _meet(self, step: Grade, shown: list[Mapping[str, Any]], need: Need) -> Got:
+    def _meet(self, step: Grade | Compare, shown: list[Mapping[str, Any]], need: Need) -> Got:
         if isinstance(need, ReplyNeed) and need.call.step is step:
             assert isinstance(need.prompt, JudgePrompt)
             shown.append(need.prompt.names)

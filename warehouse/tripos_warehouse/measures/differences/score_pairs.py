@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -17,12 +17,40 @@ from numpy.typing import NDArray
 from tripos_compiler.plan import Aggregate, Measure, Plan
 from tripos_warehouse import sql
 from tripos_warehouse.measures.differences.jackknife import Half
+from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics import StatisticResult
 from tripos_warehouse.statistics.intervals import mean_of_cells
-from tripos_warehouse.views import LANGUAGE, are_counted, arm_columns, axis_columns
+from tripos_warehouse.views import LANGUAGE, RunRecord, are_counted, arm_columns, axis_columns
 
 OF_SCORE = ("scenario", "item_id", "metric", "scorer", "evaluator")
 """The columns, beside arms, that tell a score of a model from its others."""
+
+
+class ModelsOfRun(Protocol):
+    """A run that a connection shows, and some of its models."""
+
+    @property
+    def connection(self) -> Connection:
+        """The connection."""
+
+    @property
+    def run(self) -> RunRecord:
+        """The run."""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models."""
+
+
+def compared_items(*sides: ModelsOfRun) -> set[str]:
+    """Return the items on which models of every side were compared with others."""
+    found = []
+    for side in sides:
+        models = sql.texts(side.models)
+        query = f"""select distinct item_id from {sql.name(side.run.benchmark)}.comparisons
+          where value is not null and (first_model in {models} or second_model in {models})"""
+        found.append({item for (item,) in side.connection.execute(query).fetchall()})
+    return set.intersection(*found)
 
 
 def mean_of(measure: Measure) -> Aggregate | None:

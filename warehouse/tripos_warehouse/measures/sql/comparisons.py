@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from tripos_compiler.plan import ChoiceType, Compare
 from tripos_warehouse.measures.sql.aggregates import LeafSql
+from tripos_warehouse.measures.sql.labels import labelled_comparisons
 from tripos_warehouse.measures.sql.parts import columns, compared_sql
 from tripos_warehouse.measures.sql.raters import FigureTables
 from tripos_warehouse.sql import name as named, text as quoted
@@ -40,6 +41,9 @@ class CompareSql(LeafSql):
             case "win_rate" if self.figure.named.get("weight") == "margin":
                 compared = compared_sql(self.plan, self.scored[0], self.cut, ["choice"])
                 return self._mean(self._sides(self.parts.add("compared", compared), self._margins()))
+            case "win_rate" if self.cut.labels != "none":
+                labelled = labelled_comparisons(self.plan, self.parts, self.scored[0], self.cut)
+                return self._mean(self._labelled_sides(labelled), 'any_value("is lacking")')
             case "win_rate":
                 return self._mean(self._sides(self._compared()))
             case "count":
@@ -77,6 +81,23 @@ from (
 )""",
         )
 
+    def _labelled_sides(self, compared: str) -> str:
+        """Return the same of comparisons with labels. A model that was not compared with labels with each of the others
+        that it met has no value: it would be a figure of those."""
+        return self.parts.add(
+            "rows",
+            f"""select {self._by}, item_id, value is not null and "is lacking" is null as "has value",
+  case when "is lacking" is null then case when "is first" then value else 1 - value end end as value,
+  "its weight", "is lacking"
+from (
+  select *, max("is lacking here") over (partition by {self._by}) as "is lacking"
+  from (
+    select *, unnest([first_model, second_model]) as model, unnest([true, false]) as "is first"
+    from {compared}
+  )
+)""",
+        )
+
     def _orders(self, function: str) -> str:
         """Return a row a judge and two replies, for each of the models: what both orders come to together."""
         dims = "".join(f"{named(dim)}, " for dim in self.cut.dims)
@@ -105,13 +126,20 @@ from (
         seen beside what the others do."""
         alone = function == "self_preference" and "evaluator" in self.cut.dims
         dims = tuple(dim for dim in self.cut.dims if not (alone and dim == "evaluator"))
-        compared = self._compared(dims)
+        labelled = self.cut.labels != "none"
+        seen, lacking = SEEN, ""
+        if labelled:
+            compared = labelled_comparisons(self.plan, self.parts, self.scored[0], self.cut)
+            seen = {**SEEN, "key": '"its weight"::varchar'}
+            lacking, function = ', max("is lacking here") as "is lacking"', f"weighted_{function}"
+        else:
+            compared = self._compared(dims)
         cell = "".join(f"{named(dim)}, " for dim in dims)
         every = self.parts.add(
             "every",
-            f"""select {cell}list("one verdict" order by "one verdict") as "all verdicts"
+            f"""select {cell}list("one verdict" order by "one verdict") as "all verdicts"{lacking}
 from (
-  select {cell}{_packed(SEEN)} as "one verdict"
+  select {cell}{_packed(seen)} as "one verdict"{', "is lacking here"' if labelled else ""}
   from {compared}
 )
 group by all""",
@@ -128,10 +156,14 @@ group by {self._by}""",
         )
         about = f"concat_ws(chr(31), c.model, {'c.evaluator' if alone else 'NULL'})"
         met = " and ".join([f"c.{named(dim)} is not distinct from e.{named(dim)}" for dim in dims] or ["true"])
+        statistic = f'tripos_statistic({quoted(function)}, {about}, e."all verdicts")'
+        if labelled:
+            statistic = f"""case when e."is lacking" is null then {statistic}
+    else {{'value': NULL, 'reason': e."is lacking", 'items': [], 'pulls': [], 'draws': NULL}} end"""
         found = self.parts.add(
             "cells",
             f"""select {columns(self.cut.dims, "c")}, c.n, c.total,
-  tripos_statistic({quoted(function)}, {about}, e."all verdicts") as found
+  {statistic} as found
 from {counted} as c join {every} as e on {met}""",
         )
         return self._opened(found)

@@ -11,17 +11,47 @@ of the others.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from tripos_compiler.language.figures import ScoredStep
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures.sql.parts import Cut, Labels, Parts, columns, condition, indented, same
+from tripos_warehouse.measures.sql.parts import Cut, Labels, Parts, columns, compared_sql, condition, indented, same
 from tripos_warehouse.measures.sql.raters import FigureTables
 from tripos_warehouse.sql import name as named
 
 LABELS: tuple[Labels, ...] = ("none", "judges", "people")
 """What the three figures of a corrected one are of: judges on all, judges on what people graded, and people."""
-STRATUM = "model, scenario, scorer, metric"
-REPLY = f"{STRATUM}, sample_id"
+
+
+@dataclass(frozen=True)
+class Gradable:
+    """What people grade in a judge's place: the rows of a view, the columns of what is drawn with one chance, those
+    that name one of it, and what people say of one, which is its label."""
+
+    view: str
+    stratum: str
+    own: str
+    label: str
+    made: str = ""
+
+    @property
+    def unit(self) -> str:
+        """The columns that name one."""
+        return f"{self.stratum}, {self.own}"
+
+
+REPLIES = Gradable("scores", "model, scenario, scorer, metric", "sample_id", "avg(value)")
+BOTH_ORDERS = """least(first_model, second_model) as "one model", greatest(first_model, second_model) as "other model",
+    least(first_sample_id, second_sample_id) as "one sample",
+    greatest(first_sample_id, second_sample_id) as "other sample\""""
+TWO_REPLIES = Gradable(
+    "comparisons",
+    'scenario, step, "one model", "other model"',
+    '"one sample", "other sample"',
+    "list({'evaluator': evaluator, 'first': first_model, 'second': second_model, 'value': value} order by evaluator)",
+    f"select *, {BOTH_ORDERS}",
+)
+"""Two replies to an item, in either order: the label is the list of people's verdicts."""
 
 
 def labelled_rows(
@@ -48,9 +78,6 @@ def labelled_rows(
     keys = ", ".join(dict.fromkeys([*part.split(", "), "sample_id", *map(named, arms)]))
     once = f"\n  qualify row_number() over (partition by {keys} order by evaluator) = 1" if by_people else ""
     where = "' in `' || scenario || '` on `' || metric || '`'"
-    told = f"""case when "labels here" = 0 then 'people graded nothing' || {where}
-    when "counted here" = 0
-      then 'the replies that people graded' || {where} || ' were not drawn at random from all' end"""
     of_people = {"evaluator": "'people' as evaluator", "round": "NULL::bigint as round"} if by_people else {}
     further = "".join(f", {of_people.get(name, named(name))}" for name in beside)
     return parts.add(
@@ -59,12 +86,12 @@ def labelled_rows(
   case when "it counts" and "is lacking" is null then {'"its label"' if by_people else "value"} end as value,
   "raised by" * {weight} as "its weight", "is lacking"
 from (
-  select *, max({told}) over (partition by {cell}) as "is lacking"
+  select *, max({_why_lacking(where)}) over (partition by {cell}) as "is lacking"
   from (
     select *, count("its label") over part as "labels here", count(*) filter ("it counts") over part as "counted here"
     from (
 {indented(indented(indented(rows)))}
-    ) join {labels} using ({REPLY})
+    ) join {labels} using ({REPLIES.unit})
     where value is not null
     window part as (partition by {part})
   ){once}
@@ -72,27 +99,82 @@ from (
     )
 
 
-def _labels(plan: Plan, parts: Parts, scored: ScoredStep) -> str:
-    """Return the table of the replies that judges graded, a row a reply and metric, each with the mean of people."""
+def labelled_comparisons(plan: Plan, parts: Parts, scored: ScoredStep, cut: Cut) -> str:
+    """Return the table of the comparisons of a cut that have a label: of the judges in both orders, or of people.
+
+    `its weight` is how often each counts, those of several people together as one; `is lacking here` says why two
+    models have no label that counts. A comparison without one has no value.
+    """
+    labels = _labels(plan, parts, scored, TWO_REPLIES)
+    cell = "".join(f"{named(dim)}, " for dim in cut.dims)
+    who = "' in `' || scenario || '` on `' || step || '` of `' || \"one model\" || '` and `' || \"other model\" || '`'"
+    marked = f"""select *, {_why_lacking(who)} as "is lacking here"
+  from (
+    select *, count("its label") over part as "labels here", count(*) filter ("it counts") over part as "counted here"
+    from (
+      {TWO_REPLIES.made}
+      from (
+{indented(indented(indented(indented(compared_sql(plan, scored, cut, ["step"])))))}
+      )
+    ) join {labels} using ({TWO_REPLIES.unit})
+    where value is not null
+    window part as (partition by {cell}{TWO_REPLIES.stratum})
+  )"""
+    told = f"{cell}item_id, first_sample_id, second_sample_id"
+    if cut.labels == "judges":
+        return parts.add(
+            "compared",
+            f"""select {told}, evaluator, first_model, second_model, case when "it counts" then value end as value,
+  "raised by" as "its weight", "is lacking here"
+from (
+  {marked}
+)""",
+        )
+    return parts.add(
+        "compared",
+        f"""select {told}, verdict.evaluator as evaluator, coalesce(verdict.first, first_model) as first_model,
+  coalesce(verdict.second, second_model) as second_model, verdict.value as value,
+  "raised by" / greatest(coalesce(len("its label"), 1), 1) as "its weight", "is lacking here"
+from (
+  select *, unnest(case when "it counts" then "its label" else [NULL] end) as verdict
+  from (
+    {marked}
+    qualify row_number() over (partition by {cell}{TWO_REPLIES.unit} order by evaluator, first_model) = 1
+  )
+)""",
+    )
+
+
+def _why_lacking(where: str) -> str:
+    """Return the SQL of why what is drawn together has no label that counts; NULL where it has one."""
+    return f"""case when "labels here" = 0 then 'people graded nothing' || {where}
+    when "counted here" = 0
+      then 'the replies that people graded' || {where} || ' were not drawn at random from all' end"""
+
+
+def _labels(plan: Plan, parts: Parts, scored: ScoredStep, of: Gradable = REPLIES) -> str:
+    """Return the table of what judges graded, a row a reply and metric or two replies, each with its label."""
     schema = named(plan.benchmark.name)
     judges, people = (condition(plan, scored, Cut(graders=graders)) for graders in ("counted", "people"))
+    view = f"({of.made} from {schema}.{of.view})" if of.made else f"{schema}.{of.view}"
+    own = "* exclude (run_id)" if of.made else f"{of.unit}, judgement_id, value"
     said = parts.add(
         "said",
-        f"""select {REPLY}, avg(value) as "its label", coalesce(max(drawn_of), 0) as "drawn of",
+        f"""select {of.unit}, {of.label} as "its label", coalesce(max(drawn_of), 0) as "drawn of",
   max_by(run_id, coalesce(drawn_of, 0)) as "drawn from"
-from (select {REPLY}, judgement_id, value from {schema}.scores where {people} and value is not null)
+from (select {own} from {view} where {people} and value is not null)
   left join (select judgement_id, drawn_of, run_id from {schema}.judgements) using (judgement_id)
-group by {REPLY}""",
+group by {of.unit}""",
     )
-    judged = f"from {schema}.scores where {judges} and value is not null"
+    judged = f"from {view} where {judges} and value is not null"
     frames = parts.add(
         "frames",
-        f"""select {STRATUM}, "drawn from", bool_and("is there") as "has all"
+        f"""select {of.stratum}, "drawn from", bool_and("is there") as "has all"
 from (
   select every.*, listed.item_id is not null as "is there"
   from (
-    select {STRATUM}, item_id, "drawn from"
-    from (select distinct {STRATUM}, item_id {judged})
+    select {of.stratum}, item_id, "drawn from"
+    from (select distinct {of.stratum}, item_id {judged})
       cross join (select distinct "drawn from" from {said} where "drawn of" > 0)
   ) as every left join main.run_items as listed
     on listed.run_id = "drawn from" and listed.scenario = every.scenario::varchar and listed.item_id = every.item_id
@@ -107,12 +189,12 @@ from (
     and (("drawn of" >= "all graded" and coalesce("has all", false)) or "all labels" = "all graded") as "it counts"
   from (
     select *, count(*) over stratum as "all graded", count("its label") over stratum as "all labels"
-    from (select distinct {REPLY} {judged}) left join {said} using ({REPLY})
-      left join {frames} using ({STRATUM}, "drawn from")
-    window stratum as (partition by {STRATUM})
+    from (select distinct {of.unit} {judged}) left join {said} using ({of.unit})
+      left join {frames} using ({of.stratum}, "drawn from")
+    window stratum as (partition by {of.stratum})
   )
 )
-window stratum as (partition by {STRATUM})""",
+window stratum as (partition by {of.stratum})""",
     )
 
 

@@ -25,9 +25,13 @@ def items_by_model(connection: Connection, plan: Plan, measure: Measure) -> dict
     """Return the items of every model, in the scenario of a measure where it has one."""
     schema = sql.name(plan.benchmark.name)
     there = "" if measure.scenario is None else f"where scenario = {sql.text(measure.scenario)}"
+    both = " union all ".join(
+        f"select {side}_model as model, item_id from {schema}.comparisons {there}" for side in ("first", "second")
+    )
     query = f"""select model, list(distinct item_id) from (
       select model, item_id from {schema}.scores {there}
-      union all select model, item_id from {schema}.columns {there}) group by model"""
+      union all select model, item_id from {schema}.columns {there}
+      union all {both}) group by model"""
     return {model: frozenset(items) for model, items in connection.execute(query).fetchall()}
 
 

@@ -67,6 +67,7 @@ class Strengths:
 def bradley_terry(
     verdicts: Sequence[Preference],
     *,
+    weights: Sequence[float] | None = None,
     errors: Errors = "information",
     prior_sd: float | None = None,
     resamples: int = 500,
@@ -83,7 +84,8 @@ def bradley_terry(
 
     `errors` come from the observed `information`, as if all verdicts were independent; from the spread between `items`
     (sandwich: Huber 1967, White 1982), with Student's t; or from a `bootstrap` that draws items again, with its
-    percentiles. `n` are the model's verdicts, `clusters` all items.
+    percentiles. `n` are the model's verdicts, `clusters` all items. `weights` say how often each verdict counts; they
+    need errors between `items`, since no verdict is several then.
 
     >>> verdicts = [Preference("a", "b", winner) for winner in ["a"] * 6 + ["b"] * 2 + [None] * 2]
     >>> found = bradley_terry(verdicts)
@@ -94,6 +96,10 @@ def bradley_terry(
     """
     counts = Counts.of(verdicts)
     models = counts.models
+    if weights is not None:
+        if errors != "items" or len(weights) != len(verdicts) or not all(weight > 0 for weight in weights):
+            raise ValueError("weights are one a verdict, above 0, and need errors between `items`")
+        counts = replace(counts, weight=np.asarray(weights, dtype=float))
     if prior_sd is not None and not prior_sd > 0:
         raise ValueError(f"a standard deviation is above 0, not {prior_sd}")
     reason = "no verdicts" if not verdicts else None
@@ -231,12 +237,12 @@ def _pulls(counts: Counts, fitted: Fit, bread: Floats, items: int) -> Floats:
     size = len(counts.models)
     up, level = _probabilities(fitted.values, size)
     win, lose, tie = (table[counts.first, counts.second] for table in (up, up.T, level))
-    pull = (counts.outcome - (win - lose)) / 2
+    pull = counts.weight * (counts.outcome - (win - lose)) / 2
     scores = np.zeros((items, len(fitted.values)))
     np.add.at(scores, (counts.item, counts.first), pull)
     np.add.at(scores, (counts.item, counts.second), -pull)
     if len(fitted.values) > size:
-        np.add.at(scores, (counts.item, np.full(len(pull), size)), (counts.outcome == 0) - tie)
+        np.add.at(scores, (counts.item, np.full(len(pull), size)), counts.weight * ((counts.outcome == 0) - tie))
     found: Floats = scores @ bread
     return found
 
