@@ -89,7 +89,7 @@ class History:
         elif narrowed < 0.3:
             chosen += ["--subset", "part"]
         elif narrowed < 0.5:
-            chosen += ["--scenario", self.random.choice(("sums", "lesson", "battle", "made", "drills"))]
+            chosen += ["--scenario", self.random.choice(("sums", "lesson", "battle", "made", "drills", "asked"))]
         elif narrowed < 0.6:
             chosen += ["--only", "kind=easy"]
         elif narrowed < 0.66:
@@ -198,7 +198,7 @@ class History:
 
     def _edit_spec(self) -> None:
         project = self.project
-        match self.random.randrange(11):
+        match self.random.randrange(13):
             case 0:
                 project.where = "" if project.where else " where item.kind == easy"
             case 1:
@@ -217,7 +217,9 @@ class History:
                 project.checked = self.random.choice(("", " and clear"))
             case 8:
                 project.count = 3 - project.count
-            case 9:
+            case 9 | 10:
+                project.over = self.random.randint(6, 18)
+            case 11:
                 project.least, project.retries = self.random.choice(((3, 2), (3, 1), (60, 2)))
             case _:
                 project.taught = self.random.choice(("", " slowly"))

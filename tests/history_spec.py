@@ -99,6 +99,32 @@ scenario lesson {{
   measure knows = mean(learnt)
   measure gain = knows - knows[teaching: none]
 }}
+arm hint {{ few, many }}
+scenario asked {{
+  over item
+  arms hint
+  ask one by candidate {{ prompt "Say{wording}: {{{{ item.question }}}}" }}
+  ask two by parser when (hint == few and words(one.text) > {over}) or (hint == many and words(one.text) > 9) {{
+    prompt "Sure? {{{{ one.text }}}}"
+  }}
+  ask three by candidate {{ prompt "Again: {{{{ two.text }}}}" }}
+  ask chat by candidate {{
+    prompts [item.question, "Then?", "And?"] at most 3
+    until   words(chat.text) > {over}
+  }}
+  converse brief when words(one.text) > {over} {{
+    candidate {{ system "Teach: {{{{ item.question }}}}" }}
+    student {{ system "You learn." }}
+    opens candidate
+    until candidate says "that is all"
+    limit 2 turns
+  }}
+  score again = length(three.text) + length(item.answer)
+  score said = length(chat.text)
+  score short = length(brief.text)
+  score liked = grader(response: three.text) when words(one.text) < {over} + 4
+  measure asking = mean(again) by hint
+}}
 scenario battle {{
   over item
   ask reply by candidate {{ prompt "Explain: {{{{ item.question }}}}" }}
@@ -146,6 +172,8 @@ class Project:
     count: int = 1
     least: int = 3
     retries: int = 2
+    over: int = 11
+    """The number of words above which further questions are asked."""
 
     def write(self, folder: Path) -> None:
         """Write the spec and its data."""

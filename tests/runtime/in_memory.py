@@ -11,6 +11,7 @@ KEYS = {
     "judgements": "judgement_id",
     "scores": "score_id",
     "comparisons": "comparison_id",
+    "conditions": "condition_id",
     "drafts": "unit_id",
     "slots": "slot_id",
     "vectors": "vector_id",
@@ -60,7 +61,7 @@ class MemoryLedger:
         known: dict[str, str] = {}
         for row in self.table(table):
             if known.get(row[KEYS[table]], "provider_error") == "provider_error":
-                known[row[KEYS[table]]] = row["status"]
+                known[row[KEYS[table]]] = row.get("status", "ok")
         return [known.get(name) for name in ids]
 
     def held(self) -> set[str]:

@@ -88,6 +88,12 @@ class Plan(Part):
         own = {each for scenario in self.scenarios for each in scenario.fingerprints}
         return own.union(*(made.fingerprints for made in self.made))
 
+    @property
+    def conditional(self) -> bool:
+        """True if some calls are made only where a condition holds."""
+        steps = (step for scenario in self.scenarios for each in scenario.treatments for step in each.steps)
+        return any(getattr(step, "condition", "") for step in steps)
+
     def to_json(self) -> str:
         """Return the plan as indented JSON with sorted keys, ending in a line feed."""
         options = orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE

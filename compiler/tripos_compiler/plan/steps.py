@@ -70,6 +70,9 @@ class Ask(Part):
     draw: int = 0
     """Of steps that send the same, where the settings leave the reply to chance: how many of the scenario come before
     this one. It is in the fingerprint, so that each has a reply of its own."""
+    condition: str = ""
+    """A digest of all that decides whether it is asked: its own condition and those of what it builds on. Empty where
+    it always is."""
     fingerprint: str
 
     @property
@@ -135,6 +138,8 @@ class Converse(Part):
     needs: tuple[str, ...] = ()
     draw: int = 0
     """As that of an `Ask`."""
+    condition: str = ""
+    """As that of an `Ask`."""
     fingerprint: str
 
     @property
@@ -193,6 +198,8 @@ class Verdict(Part):
     """The lists whose elements it is asked about, each element on its own; a later one may be of an element."""
     when: Expr | None = None
     needs: tuple[str, ...] = ()
+    condition: str = ""
+    """As that of an `Ask`."""
     judgement: str
     fingerprint: str
 
@@ -261,6 +268,8 @@ class Grade(Part):
     when: Expr | None = None
     draw: int = 0
     """As that of an `Ask`; of calls inside expressions, which are values, all are the first."""
+    condition: str = ""
+    """As that of an `Ask`."""
     judgement: str
     """The fingerprint of the judge's reply; `fingerprint` is that of the scores taken from it."""
     fingerprint: str
@@ -280,6 +289,8 @@ class Compare(Part):
     when: Expr | None = None
     draw: int = 0
     """As that of a `Grade`."""
+    condition: str = ""
+    """As that of an `Ask`."""
     judgement: str
     fingerprint: str
 

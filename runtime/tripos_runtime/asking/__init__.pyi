@@ -18,6 +18,7 @@ from .ledger import (
     Row as Row,
     Work as Work,
     comparison_id as comparison_id,
+    condition_id as condition_id,
     conversation_id as conversation_id,
     judgement_id as judgement_id,
     sample_id as sample_id,

@@ -115,6 +115,11 @@ class EmptyLedger:
         return ()
 
 
+def condition_id(name: str, condition: str) -> str:
+    """Return the name of the row that says that a result was asked for under the condition of that digest."""
+    return digest(["asked", name, condition])
+
+
 def sample_id(fingerprint: str, item: str, model: str, number: int, upstream: Sequence[str]) -> str:
     """Return the name of a reply: what was asked (the fingerprint), about what, of whom, which try, after which
     replies."""

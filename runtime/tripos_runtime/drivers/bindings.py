@@ -20,13 +20,15 @@ from tripos_runtime.roles import RoleBinding, making_binding
 class ResultBinding(NamedTuple):
     """Results that a run yields of each of its items in a scenario: by fingerprint and binding. `model` is the compared
     model that they are about, and `other` the one that it is compared with; rows about no compared model are listed
-    once for each, and what is made for data sets has none."""
+    once for each, and what is made for data sets has none. With a `condition` they are those rows that were asked for
+    under it."""
 
     scenario: str
     fingerprint: str
     binding: str
     model: str | None = None
     other: str | None = None
+    condition: str | None = None
 
 
 def result_bindings(plan: Plan, binding: RoleBinding, scenarios: Iterable[Scenario]) -> list[ResultBinding]:
@@ -69,35 +71,36 @@ def _of_treatment(scenario: str, bound: BoundTreatment) -> Iterator[ResultBindin
     for number in range(bound.samples):
         units = [bound.pattern(model, number) for model in models]
         for unit in units:
-            for fingerprint, name in _of_unit(unit):
-                yield ResultBinding(scenario, fingerprint, name, unit.model)
+            for fingerprint, name, condition in _of_unit(unit):
+                yield ResultBinding(scenario, fingerprint, name, unit.model, None, condition)
         for step in bound.compares:
             for first, second in itertools.permutations(units, 2):
-                for fingerprint, name in _of_pair(step, Pair(step, first, second)):
-                    yield ResultBinding(scenario, fingerprint, name, first.model, second.model)
+                for fingerprint, name, condition in _of_pair(step, Pair(step, first, second)):
+                    yield ResultBinding(scenario, fingerprint, name, first.model, second.model, condition)
 
 
-def _of_unit(unit: Unit) -> Iterator[tuple[str, str]]:
+def _of_unit(unit: Unit) -> Iterator[tuple[str, str, str | None]]:
     for call in unit.calls:
         asked = call.step
-        yield (asked.fingerprint if isinstance(asked, Ask | Converse) else asked.judgement), call.name
+        own = asked.fingerprint if isinstance(asked, Ask | Converse) else asked.judgement
+        yield own, call.name, asked.condition or None
     for step in unit.bound.treatment.steps:
         match step:
             case Converse():
-                yield step.fingerprint, unit.samples[step.name]
+                yield step.fingerprint, unit.samples[step.name], step.condition or None
             case Score() | Column():
-                yield step.fingerprint, unit.score_binding(step, None)
+                yield step.fingerprint, unit.score_binding(step, None), None
             case Grade():
                 for evaluator in unit.evaluators(step):
-                    yield step.fingerprint, unit.score_binding(step, evaluator)
+                    yield step.fingerprint, unit.score_binding(step, evaluator), None
                 for fingerprint in (step.judgement, step.fingerprint):
-                    yield fingerprint, unit.given_binding(step)
+                    yield fingerprint, unit.given_binding(step), None
 
 
-def _of_pair(step: Compare, pair: Pair) -> Iterator[tuple[str, str]]:
+def _of_pair(step: Compare, pair: Pair) -> Iterator[tuple[str, str, str | None]]:
     for call in pair.calls:
-        yield step.judgement, call.name
+        yield step.judgement, call.name, step.condition or None
     for name in pair.comparisons.values():
-        yield step.fingerprint, name
+        yield step.fingerprint, name, None
     for fingerprint in (step.judgement, step.fingerprint):
-        yield fingerprint, pair.given_binding
+        yield fingerprint, pair.given_binding, None

@@ -155,15 +155,18 @@ class Live(Keeping):
         """Return the reply to a step. Whoever needs it first asks for it, and with it for the samples that are sent the
         same and that nobody asks for yet."""
         call, shared = need.call, at.shared
-        if call.name in shared.answers:
-            return await asyncio.shield(shared.answers[call.name])
         numbers = self._siblings(need, at)
         sent: tuple[Message, ...] = ()
-        if len(numbers) > 1 or not shared.has_reply(call.name):
+        sure = shared.is_sure(call.name, call.step)
+        if not sure or (call.name not in shared.answers and (len(numbers) > 1 or not shared.has_reply(call.name))):
             try:
                 sent = self._sent(need, at)
             except Unavailable as reason:
                 return reason
+        if not sure and (call.name in shared.answers or call.name in shared.kept):
+            self.keep_condition(call.step, call.name, at.part, shared)
+        if call.name in shared.answers:
+            return await asyncio.shield(shared.answers[call.name])
         wanted = {name: number for name, number in numbers.items() if name not in shared.answers}
         answers = await shared.once(list(wanted), self._answers(need, wanted, sent, at))
         return answers[call.name]
@@ -185,7 +188,7 @@ class Live(Keeping):
         step = need.call.step
         if not isinstance(step, Ask):
             return need.prompt.messages()
-        key = (step.fingerprint, *at.unit.upstream(step.needs))
+        key = (step.fingerprint, step.condition, *at.unit.upstream(step.needs))
         if key not in at.shared.sent:
             at.shared.sent[key] = need.prompt.messages()
         return at.shared.sent[key]
@@ -251,10 +254,10 @@ class Live(Keeping):
                 answers[name] = turn_of(row)
             if isinstance(first, Adopted):
                 assert self.adoption is not None
-                self.adopt(need.call, name, answer, row, first, lane)
+                self.adopt(need.call, name, answer, row, first, lane, at.shared)
                 self.adoption.kept(first)
             else:
-                self.keep_answer(need.call, name, answer, row, lane)
+                self.keep_answer(need.call, name, answer, row, lane, at.shared)
 
         async def ask(names: list[str]) -> None:
             program = first_replies(asked, len(names), numbers[names[0]])
@@ -304,13 +307,16 @@ class Live(Keeping):
         """Return a conversation, which whoever needs it first holds; those who hold one at a time, as people do, are
         kept to it."""
         talk, shared = need.talk, at.shared
-        if talk.name in shared.answers:
-            return await asyncio.shield(shared.answers[talk.name])
-        if not shared.has_reply(talk.name):
+        sure = shared.is_sure(talk.name, talk.step)
+        if not sure or (talk.name not in shared.answers and not shared.has_reply(talk.name)):
             try:
                 need.systems()
             except Unavailable as reason:
                 return reason
+        if not sure and (talk.name in shared.answers or talk.name in shared.kept):
+            self.keep_condition(talk.step, talk.name, at.part, shared)
+        if talk.name in shared.answers:
+            return await asyncio.shield(shared.answers[talk.name])
         return (await shared.once([talk.name], self._held(need, at)))[talk.name]
 
     async def _held(self, need: HeldConversation, at: At) -> dict[str, Answer]:

@@ -16,7 +16,7 @@ from tripos_compiler.language import Unavailable
 from tripos_compiler.plan import Ask, Converse, Plan, Retrieve, SampleList, Scenario, Score, Verdict
 from tripos_runtime.asking import AGAIN, NOT_APPLICABLE, Answer, CallCounters, Ledger, Row, answer_of, recorded_answer
 from tripos_runtime.datasets import Case, Sources
-from tripos_runtime.drivers.results import Keeping
+from tripos_runtime.drivers.results import CONDITIONS, Keeping
 from tripos_runtime.program import (
     BoundTreatment,
     Got,
@@ -97,8 +97,9 @@ class Recorder:
         together = list(cases)
         units = [unit for some, _ in together for unit in some]
         wanted = {call.name for unit in units for call in unit.calls}
+        conditions = {name for unit in units for table, name in unit.results if table == CONDITIONS}
         scores = {name for unit in units for names in unit.scores.values() for name in names.values()}
-        kept = {**self._kept("samples", wanted), **self._kept("scores", scores)}
+        kept = {**self._kept("samples", wanted), **self._kept("scores", scores), **self._kept(CONDITIONS, conditions)}
         rows = self._ledger.rows("samples", wanted & kept.keys())
         for some, replies in together:
             refused = {
@@ -151,9 +152,9 @@ class _Recording:
         told = self.replies.get(name)
         if missing := sorted(self.absent.intersection(step.needs)):
             self._refuse(name, f"`{step.name}` builds on `{missing[0]}`, to which there is no reply")
-        elif name in self.taken:
+        elif name in self.taken and self.shared.is_sure(name, step):
             return self.taken[name]
-        elif name in self.shared.kept or told is not None:
+        elif name in self.taken or name in self.shared.kept or told is not None:
             try:
                 return self._answer(need, told)
             except Unavailable as reason:
@@ -165,12 +166,17 @@ class _Recording:
         """Return the reply as the ledger has it, or as it is told. Raises `Unavailable` where a run would not ask for
         it."""
         name, sent = need.call.name, need.prompt.messages()
+        if name in self.taken:
+            self.keeping.keep_condition(need.call.step, name, self.unit, self.shared)
+            return self.taken[name]
         if name in self.shared.kept:
+            self.keeping.keep_condition(need.call.step, name, self.unit, self.shared)
             return answer_of(self.shared.rows[name], need.question)
         assert told is not None
         answer = self.taken[name] = recorded_answer(need.question, sent, told)
         row = self.keeping.row.sample(self.unit, need.call, name, need.number)
-        self.keeping.ledger.keep({"samples": [{**row, **answer.columns}]})
+        beside = self.keeping.under_condition(need.call.step, name, self.unit.case.item_id, self.shared)
+        self.keeping.ledger.keep({"samples": [{**row, **answer.columns}], **beside})
         self.keeping.count_status("samples", answer.status)
         return answer
 

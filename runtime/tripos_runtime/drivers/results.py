@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from tripos_compiler.plan import Plan
+from tripos_compiler.plan import Ask, Converse, Judging, Plan
 from tripos_runtime.asking import (
     AGAIN,
     NOT_APPLICABLE,
@@ -22,7 +22,7 @@ from tripos_runtime.asking import (
     draft_of,
 )
 from tripos_runtime.datasets import Sources
-from tripos_runtime.drivers.rows import ResultRows, unasked
+from tripos_runtime.drivers.rows import ResultRows, Row, unasked
 from tripos_runtime.program import (
     Compared,
     Conversation,
@@ -39,6 +39,9 @@ from tripos_runtime.program import (
     is_told,
     most_turns,
 )
+
+CONDITIONS = "conditions"
+"""The table which says under which conditions results were asked for."""
 
 
 @dataclass
@@ -70,7 +73,7 @@ class Keeping:
             case Unasked():
                 self._skip(result, part, shared)
             case Talked():
-                self._keep_talk(result, part)
+                self._keep_talk(result, part, shared)
             case Unheld():
                 self._skip_talk(result, part, shared)
             case Compared():
@@ -98,7 +101,7 @@ class Keeping:
             self._reuse_call(call, pair.case.scenario.name, shared)
         outcomes = [name for name in pair.comparisons.values() if shared.first(name)]
         self.tally.comparisons.update(shared.kept[name] for name in outcomes)
-        self.work.add([name for _, name in pair.results])
+        self.work.add([name for table, name in pair.results if table != CONDITIONS])
 
     def _reuse_call(self, call: StepCall, scenario: str, shared: Shared) -> None:
         """Count a call of which the ledger has the result; one that was not made then is not made now."""
@@ -125,18 +128,18 @@ class Keeping:
         self.work.add([talk.name])
 
     def keep_answer(
-        self, call: StepCall, name: str, answer: Answer, row: Mapping[str, Any], lane: tuple[str, str]
+        self, call: StepCall, name: str, answer: Answer, row: Row, lane: tuple[str, str], shared: Shared
     ) -> None:
         """Keep the answer to a call that was made, or to a sample that was asked for with it."""
-        self.ledger.keep({call.table: [row]})
+        self.ledger.keep({call.table: [row], **self._beside(call, name, row, shared)})
         self.tally.count(lane, call.model, answer)
         self._settle_call(call, name, answer)
 
     def adopt(
-        self, call: StepCall, name: str, answer: Answer, row: Mapping[str, Any], found: Adopted, lane: tuple[str, str]
+        self, call: StepCall, name: str, answer: Answer, row: Row, found: Adopted, lane: tuple[str, str], shared: Shared
     ) -> None:
         """Keep a reply that was asked for under another name, which costs nothing but what it is asked once more."""
-        rows = {call.table: [{**row, **found.columns}]}
+        rows = {call.table: [{**row, **found.columns}], **self._beside(call, name, row, shared)}
         if (
             found.draft is not None and found.columns["reused_from"] is not None
         ):  # the store may lack that of the origin
@@ -144,6 +147,26 @@ class Keeping:
         self.ledger.keep(rows)
         self.tally.adopt(lane, call.model, answer, found)
         self._settle_call(call, name, answer)
+
+    def under_condition(
+        self, step: Ask | Converse | Judging, name: str, item_id: str | None, shared: Shared
+    ) -> dict[str, list[Row]]:
+        """Return what is kept beside a result: that the condition of its step held, where it has one of which that was
+        not kept yet."""
+        if shared.is_sure(name, step):
+            return {}
+        row = self.row.condition(step, name, item_id)
+        shared.conditions.add(row["condition_id"])
+        return {CONDITIONS: [row]}
+
+    def keep_condition(self, step: Ask | Converse | Judging, name: str, part: Unit | Pair, shared: Shared) -> None:
+        """Keep that the condition of a step held for a result, where it was kept under other conditions only."""
+        if rows := self.under_condition(step, name, part.case.item_id, shared):
+            self.ledger.keep(rows)
+
+    def _beside(self, call: StepCall, name: str, row: Row, shared: Shared) -> dict[str, list[Row]]:
+        """Return what is kept beside a reply; a turn stands under the condition of its conversation."""
+        return self.under_condition(call.step, call.part_of or name, row["item_id"], shared)
 
     def keep_draft(self, row: Mapping[str, Any], name: str, draft: Draft) -> None:
         """Keep a reply that is going to be asked for once more."""
@@ -185,7 +208,10 @@ class Keeping:
                 if call.table == "samples"
                 else self.row.judgement(part, call)
             )
-            self.ledger.keep({call.table: [{**own, **unasked(against)}]})
+            beside = self.under_condition(call.step, call.name, part.case.item_id, shared)
+            self.ledger.keep({call.table: [{**own, **unasked(against)}], **beside})
+        else:
+            self.keep_condition(call.step, call.name, part, shared)
         self.settled([call.name], against.status)
 
     def _skip_talk(self, result: Unheld, part: Unit | Pair, shared: Shared) -> None:
@@ -203,20 +229,24 @@ class Keeping:
             self.tally.unasked[talk.step.opens, against.reason] += 1
             if talk.name not in shared.kept:
                 error = f"not held: {against.reason}"
-                self._keep_held(Talked(talk, dict, [], (), against.status, against.status, error), part)
+                self._keep_held(Talked(talk, dict, [], (), against.status, against.status, error), part, shared)
+            else:
+                self.keep_condition(talk.step, talk.name, part, shared)
 
-    def _keep_talk(self, talked: Talked, part: Unit | Pair) -> None:
+    def _keep_talk(self, talked: Talked, part: Unit | Pair, shared: Shared) -> None:
         """Keep a conversation that was held, and count the turns that nobody had to say."""
         talk = talked.talk
         for number in range(len(talked.taken) + 1, len(talk.turns) + 1):
             self.tally.skipped[talk.speaker(number), part.case.scenario.name] += 1
-        self._keep_held(talked, part)
+        self._keep_held(talked, part, shared)
 
-    def _keep_held(self, talked: Talked, part: Unit | Pair) -> None:
+    def _keep_held(self, talked: Talked, part: Unit | Pair, shared: Shared) -> None:
         assert isinstance(part, Unit)
-        self.ledger.keep({"samples": [self.row.talk(part, talked)]})
+        talk = talked.talk
+        beside = self.under_condition(talk.step, talk.name, part.case.item_id, shared)
+        self.ledger.keep({"samples": [self.row.talk(part, talked)], **beside})
         self.tally.samples[talked.status] += 1
-        self.settled([talked.talk.name], talked.status)
+        self.settled([talk.name], talked.status)
 
     def _keep_scores(self, scored: Scored, part: Unit | Pair, shared: Shared) -> None:
         """Keep the scores that the ledger has not yet."""

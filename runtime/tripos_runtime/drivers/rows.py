@@ -9,8 +9,17 @@ from typing import Any
 
 from tripos_compiler.language import Unavailable, opening_text
 from tripos_compiler.language.library import transcript
-from tripos_compiler.plan import Ask, Compare, Converse, Grade, Plan
-from tripos_runtime.asking import NO_REPLY, SENT_ANEW, Answer, Draft, compared_worth, dumps, number_and_name
+from tripos_compiler.plan import Ask, Compare, Converse, Grade, Judging, Plan
+from tripos_runtime.asking import (
+    NO_REPLY,
+    SENT_ANEW,
+    Answer,
+    Draft,
+    compared_worth,
+    condition_id,
+    dumps,
+    number_and_name,
+)
 from tripos_runtime.program import Compared, Conversation, Pair, Scored, StepCall, Talked, Unit
 
 Row = dict[str, Any]
@@ -72,6 +81,19 @@ class ResultRows:
             "role": call.role,
             "model": call.model,
             "identity": unit.bound.binding.identity_beside(call.model),
+        }
+
+    def condition(self, step: Ask | Converse | Judging, name: str, item_id: str | None) -> Row:
+        """Return the row which says that a result is asked for under the condition of its step."""
+        own = step.fingerprint if isinstance(step, Ask | Converse) else step.judgement
+        return {
+            "condition_id": condition_id(name, step.condition),
+            "result_id": name,
+            "condition": step.condition,
+            "run_id": self.run_id,
+            "benchmark": self.plan.benchmark.name,
+            "item_id": item_id,
+            "fingerprint": own,
         }
 
     def draft(self, row: Mapping[str, Any], name: str, draft: Draft) -> Row:

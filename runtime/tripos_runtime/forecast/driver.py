@@ -13,8 +13,8 @@ from functools import partial
 from typing import cast
 
 from tripos_compiler.language import Unavailable
-from tripos_compiler.plan import Ask, Column, Judging, Retrieve, Score, Step, Verdict
-from tripos_runtime.asking import NOT_ASKED, PENDING, Answer, Row, answer_of, talk_of, turn_of
+from tripos_compiler.plan import Ask, Column, Converse, Judging, Retrieve, Score, Step, Verdict
+from tripos_runtime.asking import NOT_ASKED, PENDING, Answer, Row, answer_of, condition_id, talk_of, turn_of
 from tripos_runtime.datasets import Case
 from tripos_runtime.forecast.call_outcomes import Fate, Foreseen, Saying
 from tripos_runtime.forecast.prior_results import Adopting
@@ -136,7 +136,7 @@ class _At:
         for need in step.needs:
             known = need not in self.awaits
             needs += self.unit.upstream([need]) if known else [PENDING, self.known.get((need, "prompt"))]
-        return (step.fingerprint, *needs)
+        return (step.fingerprint, step.condition, *needs)
 
 
 class _CaseView:
@@ -199,7 +199,12 @@ class _CaseView:
         if any(unit.bound.retrieved.values()) and not all(name in self.kept for _, name in unit.results):
             return False
         talked = all(talk.name in self.kept for talk in unit.talks.values())
-        return talked and all(call.name in self.kept for call in unit.calls)
+        sure = all(self._is_sure(talk.name, talk.step) for talk in unit.talks.values())
+        return talked and sure and all(name in self.kept for call in unit.calls for _, name in call.results)
+
+    def _is_sure(self, name: str, step: Ask | Converse | Judging) -> bool:
+        """Return true if a result that is kept was asked for under the condition of its step."""
+        return not step.condition or condition_id(name, step.condition) in self.kept
 
     def _meet(self, at: _At, need: Need) -> Got:
         """Return what is sent for a need."""
@@ -231,13 +236,15 @@ class _CaseView:
     def _reply(self, at: _At, need: ReplyNeed) -> Answer | Unavailable:
         """Return a reply that is kept, here or under another name, or else that there is none yet."""
         call, step = need.call, need.call.step
-        if call.name in self.kept:
-            return self._reuse(at, need)
         assert isinstance(step, Ask | Judging)
+        if call.name in self.kept and self._is_sure(call.name, step):
+            return self._reuse(at, need)
         key = at.key(step) if call.element is None else (*at.key(step), call.element)
         size = self._size(key, need, at)
         if isinstance(size, Unavailable):
             return size
+        if call.name in self.kept:
+            return self._reuse(at, need)
         if key in self.sent and self._holds(need, self.adopting.find(need, self.sent[key], at.unit)):
             return self._reuse(at, need)
         fate = self._as_sure(size, need.certain, at)
@@ -273,6 +280,11 @@ class _CaseView:
         if talk.name not in self.kept:
             got: Answer | Unavailable = drive(need.program(), partial(self._meet, at), partial(self._take, at))
             return got
+        if not self._is_sure(talk.name, talk.step):
+            try:
+                need.systems()
+            except Unavailable as reason:
+                return reason
         self._over(talk, at.unit)
         row = self.rows.get(talk.name)
         return pending(talk.step.name) if row is None else talk_of(row)

@@ -66,7 +66,7 @@ from tripos_runtime.program import (
 )
 from tripos_runtime.roles import RoleBinding
 
-TABLES = ("samples", "turns", "judgements", "scores", "comparisons")
+TABLES = ("samples", "turns", "judgements", "scores", "comparisons", "conditions")
 
 
 def forecast(

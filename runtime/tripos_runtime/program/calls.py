@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from tripos_compiler.language import PLACE, Unavailable, elements, ends_conversation, names_in
 from tripos_compiler.plan import Ask, Converse, Judging, Loop, Verdict
-from tripos_runtime.asking import turn_id
+from tripos_runtime.asking import condition_id, turn_id
 
 Places = tuple[int, ...]
 """The place of an element in its list, after those of the elements that the list is of."""
@@ -34,6 +34,18 @@ class StepCall(NamedTuple):
     def element_name(self) -> str | None:
         """Return the places of the element as rows have them: `4`, or `0.2` of a list in a list."""
         return None if self.element is None else element_name(self.element)
+
+    @property
+    def results(self) -> Iterator[tuple[str, str]]:
+        """The table and the name of what is kept of it."""
+        return kept_results(self.table, self.name, self.step)
+
+
+def kept_results(table: str, name: str, step: Ask | Converse | Judging) -> Iterator[tuple[str, str]]:
+    """Yield the table and the name of what is kept of a result: its row, and that the condition of its step held."""
+    yield table, name
+    if step.condition:
+        yield "conditions", condition_id(name, step.condition)
 
 
 def element_name(places: Places) -> str:

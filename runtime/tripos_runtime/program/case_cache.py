@@ -8,7 +8,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tripos_runtime.asking import NOT_ASKED, Answer, Row
+from tripos_compiler.plan import Ask, Converse, Judging
+from tripos_runtime.asking import NOT_ASKED, Answer, Row, condition_id
 from tripos_runtime.models import Message
 from tripos_runtime.scheduling import Halted
 
@@ -43,6 +44,8 @@ class Shared:
     """How near by their vectors the elements are that retrieving steps look through, by the same."""
     found: dict[tuple[str, ...], Any] = field(default_factory=dict)
     """The results of every retrieving step, by the same."""
+    conditions: set[str] = field(default_factory=set)
+    """The names of the rows which say that a condition held, of those that came meanwhile."""
     names: dict[Unit, Names] = field(default_factory=dict)
     """The names that the expressions of a unit saw in the end, for those that were gone through."""
 
@@ -50,6 +53,15 @@ class Shared:
         """Return True if the ledger has a reply of that name, and not only that there was nothing to ask."""
         status = self.kept.get(name)
         return status is not None and status not in NOT_ASKED
+
+    def is_sure(self, name: str, step: Ask | Converse | Judging) -> bool:
+        """Return true if it is known without a look at what is sent that a reply of this name is asked for, if it is
+        there: no condition rules it out, or this one held before. For another, a reply may be there whose prompt lacks
+        something now."""
+        if not step.condition:
+            return True
+        held = condition_id(name, step.condition)
+        return held in self.kept or held in self.conditions
 
     def reuses(self, name: str) -> bool:
         """Return true if a reply of an earlier run is used for the first time."""

@@ -73,7 +73,7 @@ class Pair:
     def results(self) -> Iterator[tuple[str, str]]:
         """The table and the name of everything that it yields."""
         for call in self.calls:
-            yield call.table, call.name
+            yield from call.results
         for name in self.comparisons.values():
             yield "comparisons", name
 

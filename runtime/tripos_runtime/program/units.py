@@ -26,7 +26,7 @@ from tripos_compiler.plan import (
 from tripos_runtime.asking import conversation_id, judgement_id, sample_id, score_id
 from tripos_runtime.datasets import Case
 from tripos_runtime.models import encoder_id
-from tripos_runtime.program.calls import Conversation, StepCall, element_name, last_asked, places_of
+from tripos_runtime.program.calls import Conversation, StepCall, element_name, kept_results, last_asked, places_of
 from tripos_runtime.roles import RoleBinding, made_by
 
 AND, THEN = " + ", " then "
@@ -330,9 +330,9 @@ class Unit:
     def results(self) -> Iterator[tuple[str, str]]:
         """The table and the name of everything that it yields."""
         for call in self.calls:
-            yield call.table, call.name
+            yield from call.results
         for talk in self.talks.values():
-            yield "samples", talk.name
+            yield from kept_results("samples", talk.name, talk.step)
         for names in self.scores.values():
             for name in names.values():
                 yield "scores", name

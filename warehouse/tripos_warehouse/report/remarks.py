@@ -306,7 +306,8 @@ def _near_items(connection: Connection, run: RunRecord, schema: str) -> Iterator
 
 def _outdated(connection: Connection, run: RunRecord, schema: str) -> Iterator[Remark]:
     """Yield people whose grades of the run's replies are of an earlier rubric, which no figure has any more. A grade is
-    written anew for every plan that asks the same, so it is known by what it is of and not by its name."""
+    written anew for every plan that asks the same, so it is known by what it is of and not by its name; one of the same
+    step is of what another model made of the reply."""
     key = "sample_id, evaluator, metric, coalesce(round, 1)"
     by_people = f"status = 'scored' and starts_with(evaluator, {sql.text(HUMAN)})"
     if connection.execute(f"select 1 from main.scores where {by_people} limit 1").fetchone() is None:
@@ -317,6 +318,7 @@ def _outdated(connection: Connection, run: RunRecord, schema: str) -> Iterator[R
           select distinct {key} from main.scores
           where benchmark = {sql.text(run.benchmark)} and {by_people}
             and sample_id in (select sample_id from {schema}.samples)
+            and fingerprint not in (select fingerprint from main.run_steps where run_id = {sql.text(run.run_id)})
           except select {key} from {schema}.scores where {by_people})
         group by all order by all""",
     )

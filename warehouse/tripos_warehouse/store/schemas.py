@@ -82,15 +82,33 @@ RUN_ITEMS = make_table(
 # (`run_rows.py`).
 RUN_STEPS = make_table(
     "run_steps",
-    1,
-    "run_id scenario fingerprint binding model other",
-    "run_id scenario fingerprint binding model other",
+    2,
+    "run_id scenario fingerprint binding model other condition",
+    "run_id scenario fingerprint binding model other condition",
     required("run_id", pa.string()),
     required("scenario", pa.string()),
     required("fingerprint", pa.string()),
     required("binding", pa.string()),
     optional("model", pa.string()),  # the compared model that the rows are about
     optional("other", pa.string()),  # the model that it is compared with
+    optional("condition", pa.string()),  # a digest: only rows that were asked for under it (`conditions`); null for all
+)
+
+# That a result was asked for under a condition, of a step or of those that it builds on, since it held. No name of a
+# result has the conditions under which it is asked for, so a run with other conditions has other rows.
+CONDITIONS = make_table(
+    "conditions",
+    1,
+    "condition_id",
+    "condition run_id benchmark item_id fingerprint",
+    required("condition_id", pa.string()),
+    required("result_id", pa.string()),  # a sample_id or a judgement_id
+    required("condition", pa.string()),
+    required("run_id", pa.string()),
+    required("benchmark", pa.string()),
+    optional("item_id", pa.string()),
+    required("fingerprint", pa.string()),
+    _RELEASE,
 )
 
 # What a run asks for and decides of data sets that are made, as `samples.sample_id` and `slots.slot_id` name it.
@@ -379,7 +397,7 @@ TABLES: Mapping[str, TableSchema] = MappingProxyType(
         table.name: table
         for table in (
             *(RUNS, RUN_ENDS, RUN_ITEMS, RUN_STEPS, RUN_SLOTS, ITEMS, SLOTS),
-            *(SAMPLES, TURNS, DRAFTS, JUDGEMENTS, SCORES, COMPARISONS, VECTORS, MEASURES, BATCHES),
+            *(SAMPLES, TURNS, DRAFTS, JUDGEMENTS, SCORES, COMPARISONS, CONDITIONS, VECTORS, MEASURES, BATCHES),
         )
     }
 )

@@ -30,12 +30,14 @@ VERSIONS: Mapping[str, tuple[str, ...]] = {
     "judgements": ("status", "reply", "parsed"),
 }
 """The tables of replies, with the columns in which two rows are the same reply."""
-ABOUT = ("samples", "turns", "drafts", "judgements", "scores", "comparisons")
+ABOUT = ("samples", "turns", "drafts", "judgements", "scores", "comparisons", "conditions")
 """The tables whose rows are about replies, or are replies."""
 MOST_TRIES = 20_000
 """So many ways in which a name may have come about are tried."""
+REPLY = ("conversation_id", "unit_id", "result_id")
+"""The columns that name the reply that a row is a part of, or stands beside."""
 FACTS = (
-    *("conversation_id", "unit_id", "sample_id", "judgement_id", "first_sample_id", "second_sample_id"),
+    *(*REPLY, "sample_id", "judgement_id", "first_sample_id", "second_sample_id"),
     *("item_id", "fingerprint", "model", "identity", "evaluator", "sample_number", "metric", "judged_by"),
 )
 
@@ -64,7 +66,7 @@ class Held:
     @property
     def reply(self) -> str:
         """Return the name of the reply that the row is a part of, or its own."""
-        return str(self.facts.get("conversation_id") or self.facts.get("unit_id") or self.key)
+        return next((str(self.facts[name]) for name in REPLY if self.facts.get(name)), self.key)
 
 
 def held_rows(
@@ -248,6 +250,8 @@ class Losses:
                 heads = [["score", print_, facts["metric"], by] for by in (who - {facts.get("model")}) | {None}]
             case "comparisons":
                 heads = [["comparison", print_, by] for by in who]
+            case "conditions":
+                return frozenset()  # it goes with its result
             case _:
                 return None
         tries = 0

@@ -44,6 +44,7 @@ from tripos_warehouse.upkeep.deduplication import Numbers, lost_rows, open_datab
 from tripos_warehouse.upkeep.media import copy_media
 from tripos_warehouse.upkeep.merge_rows import (
     ABOUT,
+    REPLY,
     VERSIONS,
     Held,
     Losses,
@@ -170,7 +171,8 @@ def _left_out(
     rows = []
     for table in ABOUT:
         columns = TABLES[table].schema.names
-        named = f"{'unit_id' if table == 'drafts' else TABLES[table].key[0]} in {sql.texts(sorted(names))}"
+        name = next((each for each in REPLY if each in columns), TABLES[table].key[0])
+        named = f"{name} in {sql.texts(sorted(names))}"
         where = f"({of_items} or {named})" if "item_id" in columns else named
         for row in held_rows(database, table, [store[table] for store in files], where):
             if row.place.row not in doubles.get(row.place.path, ()):

@@ -201,12 +201,12 @@ def benchmark_views(
         f"""create or replace view {schema}.samples as
         select {_SAMPLES.format(context=context("sample", "sample.context", arms))}
         from ({rows.rows("samples", "sample_id", "samples")}) as sample
-        left join main.items as item on {item_key.format("sample")}{join_arms(plan, "sample")}""",
+        left join main.items as item on {item_key.format("sample")}{join_arms(plan, "sample", asked=True)}""",
         f"""create or replace view {schema}.judgements as
         select {_JUDGEMENTS.format(context=context("judgement", "coalesce(sample.context, item.context)", arms))}
         from ({rows.rows("judgements", "judgement_id")}) as judgement
         left join main.samples as sample on sample.sample_id = judgement.sample_id
-        left join main.items as item on {item_key.format("judgement")}{join_arms(plan, "judgement")}""",
+        left join main.items as item on {item_key.format("judgement")}{join_arms(plan, "judgement", asked=True)}""",
         f"create or replace view {schema}.metrics as select {listed} from ({metrics})",
         f"""create or replace view {schema}.scores as
         select {
@@ -243,11 +243,11 @@ def benchmark_views(
         f"""create or replace view {schema}.conversations as
         select {_CONVERSATIONS.format(context=context("talk", "talk.context", arms))}
         from ({_TALKS} from ({rows.rows("samples", "sample_id")}) as samples where {_talks(plan)}) as talk
-        left join main.items as item on {item_key.format("talk")}{join_arms(plan, "talk")}""",
+        left join main.items as item on {item_key.format("talk")}{join_arms(plan, "talk", asked=True)}""",
         f"""create or replace view {schema}.turns as
         select {_TURNS.format(context=context("turn", "item.context", arms))}
         from ({rows.rows("turns", "turn_id")}) as turn
-        left join main.items as item on {item_key.format("turn")}{join_arms(plan, "turn")}""",
+        left join main.items as item on {item_key.format("turn")}{join_arms(plan, "turn", asked=True)}""",
         *benchmark_macros(
             plan.benchmark.name,
             [LANGUAGE, *axes, *arms],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,36 +131,49 @@ def last_turns(plan: Plan, apart: Sequence[str] = ()) -> str:
     samples = f"{sql.name(plan.benchmark.name)}.samples"
     if not any(isinstance(step, Ask) and step.script for scenario in plan.scenarios for step in scenario.steps):
         return samples
-    turn = r"try_cast(regexp_extract(step, '\((\d+)\)$', 1) as integer)"
+    # With their table: a macro that has a parameter of a column's name could not be made (`run_rows.py`).
+    turn = r"try_cast(regexp_extract(said.step, '\((\d+)\)$', 1) as integer)"
     chat = ["shown_run", "scenario", "item_id", "model", "sample_number", *map(sql.name, arm_columns(plan))]
-    same = f"{', '.join(chat)}, regexp_replace(step, '\\(\\d+\\)$', '')"
-    whole = f" or step in ({', '.join(map(sql.text, apart))})" if apart else ""
-    return f"(from {samples} qualify {turn} is null or {turn} = max({turn}) over (partition by {same}){whole})"
+    same = f"{', '.join(f'said.{name}' for name in chat)}, regexp_replace(said.step, '\\(\\d+\\)$', '')"
+    whole = f" or said.step in ({', '.join(map(sql.text, apart))})" if apart else ""
+    return f"(from {samples} as said qualify {turn} is null or {turn} = max({turn}) over (partition by {same}){whole})"
 
 
-def join_arms(plan: Plan, row: str) -> str:
+def join_arms(plan: Plan, row: str, *, asked: bool = False) -> str:
     """Return the join that puts each arm's value beside the rows known as `row`, one for every combination that has the
     step; the combinations are known as `treatment`. Rows of a scenario without arms stay single, with NULL for every
-    arm."""
+    arm. With `asked` they are rows of what was asked for, each with the `conditions` that held for it."""
     if not plan.arms:
         return ""
     arms = [arm.name for arm in plan.arms]
-    found = {
-        (fingerprint, *(treatment.arms.get(arm) for arm in arms)): None
-        for scenario in plan.scenarios
-        for treatment in scenario.treatments
-        if treatment.arms
-        for step in treatment.steps
-        for fingerprint in (step.fingerprint, getattr(step, "judgement", step.fingerprint))
-    }
+    found: dict[tuple[str | None, ...], set[str]] = {}
+    for scenario in plan.scenarios:
+        for treatment in scenario.treatments:
+            for step in treatment.steps if treatment.arms else ():
+                for fingerprint in (step.fingerprint, getattr(step, "judgement", step.fingerprint)):
+                    key = (fingerprint, *(treatment.arms.get(arm) for arm in arms))
+                    found.setdefault(key, set()).add(getattr(step, "condition", ""))
     columns = ", ".join(["fingerprint", *map(sql.name, arms)])
+    under = asked and plan.conditional
     if not found:
         nothing = ", ".join(["NULL::varchar"] * (1 + len(arms)))
         values = f"select * from (values ({nothing})) as treatment ({columns}) where false"
     else:
-        values = ", ".join(f"({', '.join(map(sql.optional_text, each))})" for each in found)
+        columns += ", conditions" if under else ""
+        values = ", ".join(
+            f"({', '.join([*map(sql.optional_text, each), *([_listed_texts(conditions)] if under else [])])})"
+            for each, conditions in found.items()
+        )
         values = f"select * from (values {values}) as treatment ({columns})"
-    return f"\n        left join ({values}) as treatment on treatment.fingerprint = {row}.fingerprint"
+    holds = ""
+    if under and found:
+        holds = f" and (treatment.conditions is null or list_has_any({row}.conditions, treatment.conditions))"
+    return f"\n        left join ({values}) as treatment on treatment.fingerprint = {row}.fingerprint{holds}"
+
+
+def _listed_texts(conditions: AbstractSet[str]) -> str:
+    """Return some conditions as a list of SQL; NULL where one of them is that there is none."""
+    return "NULL::varchar[]" if "" in conditions else sql.texts(sorted(conditions))
 
 
 @dataclass(frozen=True)

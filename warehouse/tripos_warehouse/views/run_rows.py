@@ -2,8 +2,9 @@
 
 A run lists its items (`run_items`) and what it yields of each (`run_steps`: fingerprints and bindings, which say who
 filled the roles that a row depends on). Its rows are those of its items whose fingerprint and binding are its own,
-whichever run made them; nothing else that a store has can be among them. What a plan does not ask for any more is left
-out, so that a plan may show a run that an earlier one made.
+whichever run made them; nothing else that a store has can be among them. Of a step that is asked
+under a condition they are those that some run asked for under the same one (`conditions`), for the condition is in no
+name. What a plan does not ask for any more is left out, so that a plan may show a run that an earlier one made.
 
 Without a run, a benchmark shows its latest state: the plan is that of the last run that did not have to stop. For each
 scenario and compared model (of comparisons: each two models) the rows are those of the last run that had any of that
@@ -44,13 +45,14 @@ class ScenarioRows(NamedTuple):
 class AskedSteps:
     """The steps of a plan of a benchmark. `shared`: runs of other benchmarks have steps of it, since one extends the
     other, so their results are its own. `made`: models make data sets of it. `elements`: it scores each element of some
-    list."""
+    list. `conditional`: some steps are asked under a condition."""
 
     benchmark: str
     fingerprints: frozenset[str]
     shared: bool
     made: bool
     elements: bool = False
+    conditional: bool = False
 
     def mine(self, row: str) -> str:
         """Return the condition that rows known as `row` are of the benchmark."""
@@ -85,6 +87,7 @@ class RunRows:
         views of files for larger than a million scores, and joins them the wrong way round."""
         step = "distinct step.scenario, step.fingerprint, step.binding, step.model, step.run_id"
         step += ", step.other" if self.partly else ""
+        step += ", step.condition" if self.of.conditional else ""
         if self.run_id is not None:
             of_run = f"run_id = {sql.text(self.run_id)}"
             steps = f"select {step} from main.run_steps as step where step.{of_run}"
@@ -145,19 +148,28 @@ class RunRows:
         """Return a query for the rows of a table, each once, with `shown_run`. `items` is which of the tables lists
         them: `listed` by item, `slots` by their own name, and `samples` either way."""
         both = ["listed", "slots"] if self.of.made else ["listed"]
+        under = self.of.conditional and table in ASKED
+        source = f"from main.{table} as kept where {self.of.mine('kept')}"
+        conditions, holds = "", ""
+        if under:
+            source = f"""select kept.*, asked.conditions from main.{table} as kept left join (
+              select met.result_id, list(distinct met.condition) as conditions from main.conditions as met
+              group by met.result_id) as asked on asked.result_id = kept.{ASKED[table]} where {self.of.mine("kept")}"""
+            conditions = ", list(step.condition) as conditions, count(*) > count(step.condition) as always"
+            holds = "and (step.always or list_has_any(row.conditions, step.conditions))"
         found = " union all ".join(
             f"""select row.*, step.run_id as shown_run
-          from (from main.{table} as kept where {self.of.mine("kept")}) as row
-          join (select distinct step.scenario, step.fingerprint, step.binding, step.run_id
-            from {self._name("steps")} as step) as step
-            on {_SAME}
+          from ({source}) as row
+          join (select step.scenario, step.fingerprint, step.binding, step.run_id{conditions}
+            from {self._name("steps")} as step group by all) as step
+            on {_SAME} {holds}
           {self._is_listed(each, key)}"""
             for each in (both if items == "samples" else [items])
         )
         if not self.several:
             return found
         # Of wide rows only the last run is looked for, by their names.
-        return f"""select row.*, named.shown_run from (from main.{table} as kept where {self.of.mine("kept")}) as row
+        return f"""select row.*, named.shown_run from ({source}) as row
           join (select found.{key}, max(found.shown_run) as shown_run from ({found}) as found
             group by found.{key}) as named on named.{key} = row.{key}"""
 
@@ -214,6 +226,8 @@ class RunRows:
         return f"select * from (values {rows}) as part ({columns})"
 
 
+ASKED = {"samples": "sample_id", "judgements": "judgement_id", "turns": "conversation_id"}
+"""The tables of what is asked for, each with the column by which `conditions` knows its rows."""
 _SAME = "step.binding = row.binding and step.fingerprint = row.fingerprint and step.scenario = row.scenario"
 _SHOWN = (
     "shown.run_id = step.run_id and shown.scenario = step.scenario"

@@ -358,7 +358,12 @@ def _currents(
     currents = []
     for name, (run, own_plan, fingerprints, compared) in sorted(chosen.items()):
         of = AskedSteps(
-            name, frozenset(fingerprints), name in shared, bool(own_plan.made), bool(element_scores(own_plan))
+            name,
+            frozenset(fingerprints),
+            name in shared,
+            bool(own_plan.made),
+            bool(element_scores(own_plan)),
+            own_plan.conditional,
         )
         axes = {axis.name: only[axis.name] for axis in own_plan.axes if axis.name in only}
         of_one = name == of_run

@@ -96,6 +96,8 @@ class StepFingerprints:
             case Column():
                 source = ["column", self._own(step)]
                 update["fingerprint"] = self._value(step.name, source, step.when, step.needs)
+        if "condition" in type(step).model_fields:
+            update["condition"] = self._asked(step)
         finished = step.model_copy(update=update)
         self.done[step.name] = finished
         return finished
@@ -173,6 +175,21 @@ class StepFingerprints:
     def _condition(self, when: Expr | None) -> object:
         return None if when is None else [_json_part(when), self.outside(when)]
 
+    def _asked(self, step: Step) -> str:
+        """Return a digest of all that decides whether a step is asked; empty where nothing does."""
+        deciding = [self._deciding(each) for each in (*(self.done[name] for name in sorted(step.needs)), step)]
+        return digest(deciding) if any(deciding) else ""
+
+    def _deciding(self, step: Step) -> list[object]:
+        """Return what of a step decides which of its replies are asked for."""
+        found: list[object] = [] if step.when is None else [self._condition(step.when)]
+        if isinstance(step, Verdict):
+            cut = (each for each in step.loops if each.where is not None or each.most is not None)
+            found += [[each.alias, _json_part(each.where), self.outside(each.where), each.most] for each in cut]
+        if isinstance(step, Judging) and (judge := self.program.scorers[step.scorer]).then is not None:
+            found.append([judge.then, judge.unsure_below])
+        return found
+
     def _own(self, part: Part) -> object:
         """Return what a part says: every field that counts, whichever are added later, where it has another value than
         its default; the labels that it prints or offers as a choice, and what its expressions take from outside."""
@@ -215,7 +232,7 @@ def _about_elements(step: Judging) -> Judging:
     return step.model_copy(update={"loops": loops})
 
 
-_STEP = frozenset(("step", "name", "of", "needs", "when", "judgement", "fingerprint"))
+_STEP = frozenset(("step", "name", "of", "needs", "when", "condition", "judgement", "fingerprint"))
 _APART: Mapping[type[Part], frozenset[str]] = {
     Ask: _STEP | {"samples", "shots"},
     Converse: _STEP | {"repeat"},
