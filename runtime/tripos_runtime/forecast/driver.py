@@ -198,9 +198,7 @@ class _CaseView:
         again."""
         if any(unit.bound.retrieved.values()) and not all(name in self.kept for _, name in unit.results):
             return False
-        talked = all(talk.name in self.kept for talk in unit.talks.values())
-        sure = all(self._is_sure(talk.name, talk.step) for talk in unit.talks.values())
-        return talked and sure and all(name in self.kept for call in unit.calls for _, name in call.results)
+        return all(name in self.kept for table, name in unit.results if table != "scores")
 
     def _is_sure(self, name: str, step: Ask | Converse | Judging) -> bool:
         """Return true if a result that is kept was asked for under the condition of its step."""

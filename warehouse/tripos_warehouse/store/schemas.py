@@ -94,8 +94,7 @@ RUN_STEPS = make_table(
     optional("condition", pa.string()),  # a digest: only rows that were asked for under it (`conditions`); null for all
 )
 
-# That a result was asked for under a condition, of a step or of those that it builds on, since it held. No name of a
-# result has the conditions under which it is asked for, so a run with other conditions has other rows.
+# What was asked for since a condition held, of its step or of those before. No name of a result has its conditions.
 CONDITIONS = make_table(
     "conditions",
     1,
