@@ -196,9 +196,8 @@ class _CaseView:
     def _is_whole(self, unit: Unit) -> bool:
         """Return true if nothing is asked for a unit. Where scores are to be taken, what it looks for is looked for
         again."""
-        if any(unit.bound.retrieved.values()) and not all(name in self.kept for _, name in unit.results):
-            return False
-        return all(name in self.kept for table, name in unit.results if table != "scores")
+        every = any(unit.bound.retrieved.values())
+        return all(name in self.kept for table, name in unit.results if every or table != "scores")
 
     def _is_sure(self, name: str, step: Ask | Converse | Judging) -> bool:
         """Return true if a result that is kept was asked for under the condition of its step."""

@@ -15,6 +15,7 @@ import pyarrow as pa
 from tripos_warehouse.store.table_schema import (
     BATCHES,
     CALL,
+    CONDITIONS,
     CONTEXT,
     RELEASE,
     REQUEST,
@@ -92,22 +93,6 @@ RUN_STEPS = make_table(
     optional("model", pa.string()),  # the compared model that the rows are about
     optional("other", pa.string()),  # the model that it is compared with
     optional("condition", pa.string()),  # a digest: only rows that were asked for under it (`conditions`); null for all
-)
-
-# What was asked for since a condition held, of its step or of those before. No name of a result has its conditions.
-CONDITIONS = make_table(
-    "conditions",
-    1,
-    "condition_id",
-    "condition run_id benchmark item_id fingerprint",
-    required("condition_id", pa.string()),
-    required("result_id", pa.string()),  # a sample_id or a judgement_id
-    required("condition", pa.string()),
-    required("run_id", pa.string()),
-    required("benchmark", pa.string()),
-    optional("item_id", pa.string()),
-    required("fingerprint", pa.string()),
-    _RELEASE,
 )
 
 # What a run asks for and decides of data sets that are made, as `samples.sample_id` and `slots.slot_id` name it.

@@ -134,6 +134,20 @@ BATCHES = make_table(
     required("created_at", TIMESTAMP),
 )
 
+# What was asked for since a condition held, of its step or of those before. No name of a result has its conditions.
+CONDITIONS = make_table(
+    "conditions",
+    1,
+    "condition_id",
+    "condition run_id benchmark item_id fingerprint",
+    required("condition_id", pa.string()),
+    required("result_id", pa.string()),  # a sample_id or a judgement_id
+    required("condition", pa.string()),
+    required("run_id", pa.string()),
+    required("benchmark", pa.string()),
+    optional("item_id", pa.string()),
+    required("fingerprint", pa.string()),
+)
 
 RUN_ENDS = make_table(
     "run_ends",
