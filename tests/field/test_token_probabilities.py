@@ -7,6 +7,7 @@ import math
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,39 @@ scenario chosen {
   measure nats  = mean(nats)
   measure geval = mean(geval)
   measure plain = mean(plain)
+}
+"""
+JUDGED = """
+benchmark judged "1.0.0" { languages en }
+role candidate compared
+role cheap
+role strong
+
+dataset item from "items.jsonl" {
+  number  integer
+}
+
+scorer coherence(number: integer, text: text) by cheap {
+  prompt       "Rate {{ number }}\\n{{ text }}"
+  gives        1..5 weighted
+  top_logprobs 20
+}
+scorer fine(number: integer, text: text) by cheap then strong when unsure {
+  prompt       "Fine {{ number }}\\n{{ text }}"
+  gives        bool
+  unsure       below 0.8
+  top_logprobs 5
+}
+
+scenario judged {
+  over item
+  ask essay by candidate { prompt "Essay {{ item.number }}" }
+  score coherence = coherence(item.number, essay.text)
+  score more      = coherence(item.number, essay.text) + 1
+  score fine      = fine(item.number, essay.text)
+  measure coherence = mean(coherence)
+  measure more      = mean(more)
+  measure fine      = mean(fine)
 }
 """
 Top = list[tuple[str, float]]
@@ -108,6 +142,26 @@ def rated(number: int) -> tuple[str | None, list[tuple[str, Top]] | None]:
     return f'{{"value": {score}}}', None
 
 
+def found_fine(number: int, model: str) -> tuple[str | None, list[tuple[str, Top]] | None]:
+    """Return a verdict and its tokens: sure, unsure, unsure of what it says, in words, or refused."""
+    if model == "strong":
+        return '{"value": false}', [(each, [(each, -0.01)]) for each in ('{"value":', " false", "}")]
+    sure = (0.95, 0.85, 0.79, 0.6, 0.3)[number % 5]
+    told = list(zip([" true", " false", " maybe"], shares(sure * 0.9, (1 - sure) * 0.9, 0.1), strict=True))
+    match number % 9:
+        case 7:
+            return "I cannot say.", [("I", [("I", -0.1)])]
+        case 8:
+            return None, None
+    return '{"value": true}', [('{"value":', [('{"value":', -0.1)]), (" true", told), ("}", [("}", -0.1)])]
+
+
+def is_unsure(number: int) -> bool:
+    """Return whether the stronger judge is asked: the verdict has less than 0.8 among true and false, or there is
+    none."""
+    return number % 9 >= 7 or (0.95, 0.85, 0.79, 0.6, 0.3)[number % 5] < 0.8
+
+
 def mmlu(number: int) -> tuple[bool, float]:
     """Return whether an answer is right, and how sure it is, as the evaluation of MMLU has it (Hendrycks and others,
     2021): −100 for a letter that is not among the likeliest. Tokens that differ in blanks or marks are one letter."""
@@ -158,7 +212,12 @@ class WeighingHandler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.told.bodies.append(body)
         kind, number = body["messages"][0]["content"].splitlines()[0].split()
-        said = {"Question": answered, "Rate": rated, "Essay": lambda _: ("Written.", None)}[kind]
+        said = {
+            "Question": answered,
+            "Rate": rated,
+            "Fine": partial(found_fine, model=body["model"]),
+            "Essay": lambda _: ("Written.", None),
+        }[kind]
         text, tokens = said(int(number))
         if tokens is None:
             told = None
@@ -259,3 +318,32 @@ def test_a_model_without_probabilities_is_refused_before_a_call(weighing: Told, 
         refused = tripos(verb, "spec.tripos", "--model", model, "--role", "judge=mock/careful")
         assert refused.code != 0 and "R0125" in refused.err, refused.err
     assert weighing.bodies == []
+
+
+def test_a_judge_weighs_its_scale_and_a_cascade_goes_by_the_probability_of_a_verdict(
+    weighing: Told, tripos: Command
+) -> None:
+    Path("spec.tripos").write_text(JUDGED, "utf-8")
+    model = ("--model", "openai/weigher", "--role", "cheap=openai/cheap", "--role", "strong=openai/strong")
+    planned = tripos("plan", "spec.tripos", *model, "--json")
+    assert planned.code == 0, planned.err
+    assert tripos("run", "spec.tripos", *model).code == 0
+    least, most = (sum(each[end] for each in planned.data["calls"]) for end in ("least", "most"))
+    assert least <= len(weighing.bodies) <= most
+    wanted = [score for number in range(ITEMS) if (score := weighted(number)) is not None]
+    found = values(tripos)
+    assert found["coherence"] == (pytest.approx(sum(wanted) / len(wanted), abs=1e-12), len(wanted))
+    assert found["more"] == (pytest.approx(sum(wanted) / len(wanted) + 1, abs=1e-12), len(wanted))
+    unsure = [number for number in range(ITEMS) if is_unsure(number)]
+    assert sum(each["model"] == "strong" for each in weighing.bodies) == len(unsure)
+    assert found["fine"] == (pytest.approx(1 - len(unsure) / ITEMS, abs=1e-12), ITEMS)
+    [use] = tripos("judges", "--json").data["cascades"]
+    assert use["escalated"]["value"] == pytest.approx(len(unsure) / ITEMS)
+    asked = len(weighing.bodies)
+    spec = JUDGED.replace("1..5 weighted", "1..5").replace("below 0.8", "below 0.9")
+    Path("spec.tripos").write_text(spec, "utf-8")
+    assert tripos("run", "spec.tripos", *model).code == 0
+    sure = [number for number in range(ITEMS) if number % 5 == 1 and not is_unsure(number)]
+    assert len(weighing.bodies) == asked + len(sure), "no verdict is asked for again"
+    said = [1 + number % 5 for number in range(ITEMS) if weighted(number) is not None]
+    assert values(tripos)["coherence"] == (pytest.approx(sum(said) / len(said)), len(said))

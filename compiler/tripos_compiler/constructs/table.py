@@ -321,8 +321,8 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct(
         "gives",
         ("scorer",),
-        "gives TYPE [metrics]",
-        "`allocated metrics`, `reward`, or the type of the verdict",
+        "gives TYPE [metrics] [weighted]",
+        "`allocated metrics`, `reward`, or the type of the verdict; a scale may be `weighted` by token probabilities",
         once=True,
     ),
     Construct(

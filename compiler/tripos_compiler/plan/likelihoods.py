@@ -236,6 +236,13 @@ def told_probabilities(
     return found
 
 
+def told_share(returns: Type, told: Mapping[str, Any], value: object) -> float:
+    """Return the probability of a value among those of its type, as `told_probabilities` tells it: 0 where it is not
+    clear with which token the value begins."""
+    values = [each for _, each in _values(returns) or []]
+    return float(told["probabilities"][values.index(value)]) if "probabilities" in told and value in values else 0.0
+
+
 MOST_VALUES = 100
 """The most whole numbers of a scale whose probabilities are told."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from tripos_compiler.plan.base import Part, named
-from tripos_compiler.plan.expressions import Expr, Texts, Type
+from tripos_compiler.plan.expressions import Expr, NumberType, Texts, Type
 from tripos_compiler.plan.settings import Settings
 from tripos_compiler.plan.steps import Ask, Converse, Judging, Step
 
@@ -82,6 +82,8 @@ class Scorer(Part):
     """Of a reward model: the dialogue that it judges, sent as messages behind the prompt. Who spoke last is judged."""
     gives: Type | None
     """`None`: the metrics that the allocation table gives the scenario."""
+    weighted: bool = False
+    """Whether the score is the mean of the scale's values, each weighted with the probability of its token."""
     reward: bool = False
     """Whether the value is a reward model's, and not said in a reply."""
     settings: Settings = Settings()
@@ -90,12 +92,17 @@ class Scorer(Part):
     choice what most of it was."""
     then: str | None = None
     """The role that is asked where the judges are unsure: where fewer of their verdicts than the share `unsure_below`
-    are the same. Its verdict is the score then."""
+    are the same, or with `top_logprobs` where the verdict has a lower probability. Its verdict is the score then."""
     unsure_below: float = 0.0
     blind: bool = False
     """Whether it is told nothing that depends on which model it judges, but for the reply that it judges."""
     numbers: dict[str, str] = {}
     """As that of an `Ask`."""
+
+    @property
+    def says(self) -> Type | None:
+        """Return the type of its value in an expression."""
+        return NumberType() if self.weighted else self.gives
 
     @property
     def roles(self) -> tuple[str, ...]:

@@ -7,13 +7,25 @@ from typing import Any
 
 import orjson
 
-from tripos_compiler.plan import ChoiceType, Grade, Metric, Scorer
-from tripos_runtime.asking.question import Answer, Reader, ReadOutcome
+from tripos_compiler.plan import (
+    ChoiceType,
+    Grade,
+    Metric,
+    NoTokenProbabilities,
+    Scorer,
+    TokenProbability,
+    told_probabilities,
+    told_share,
+    weighed_fields,
+)
+from tripos_runtime.asking.question import Answer, Reader, ReadOutcome, Weigher
 from tripos_runtime.asking.statuses import AGAIN, PARSE_FAILURE, REFUSED, SCORED, status_of_reply
 from tripos_runtime.reading import metrics_schema, read, read_metrics, schema_of
 
 VERDICT = "verdict"
 """The name of a judge's one value in its reply; a step gives it a name of its own."""
+PROBABILITY = "probability"
+"""The name beside it of the probability that its token has among those of its type."""
 FIRST, SECOND, NEITHER = 1.0, 0.0, 0.5
 """The worth of a comparison to the model whose reply was shown first."""
 Said = float | str
@@ -57,6 +69,29 @@ def grade_reader(scorer: Scorer, metrics: Sequence[Metric], locale: str) -> Read
         return ReadOutcome(values, parsed, "; ".join(bad[:3]), status)
 
     return read_all
+
+
+def grade_weigher(scorer: Scorer) -> Weigher | None:
+    """Add the probability of a verdict to what a judge's reply says, or make the mean of its scale of them; None where
+    no probabilities are asked for, or those of the verdict are not known."""
+    gives = scorer.gives
+    if scorer.settings.top_logprobs is None or gives is None or "probabilities" not in weighed_fields(gives):
+        return None
+
+    def weigh(outcome: ReadOutcome, tokens: Sequence[TokenProbability]) -> ReadOutcome:
+        said = outcome.value[VERDICT][0]
+        value: Any = said if isinstance(said, str) else bool(said) if gives.kind == "bool" else int(said)
+        told = told_probabilities(tokens, gives, value)
+        if scorer.weighted and "expected" not in told:
+            raise NoTokenProbabilities("no score of the scale is among the likeliest tokens where the score stands")
+        sure = told_share(gives, told, value)
+        parsed = {VERDICT: {**outcome.parsed[VERDICT], "probability": sure}}
+        if not scorer.weighted:
+            return ReadOutcome({**outcome.value, PROBABILITY: (sure, SCORED)}, parsed)
+        parsed[VERDICT] |= {"score": told["expected"], "said": said}
+        return ReadOutcome({VERDICT: (told["expected"], SCORED), PROBABILITY: (sure, SCORED)}, parsed)
+
+    return weigh
 
 
 def verdict_reader(scorer: Scorer) -> Reader:
@@ -127,7 +162,8 @@ def score_rows(step: Grade, scorer: Scorer, answers: Sequence[Answer]) -> dict[s
 
 def confidence(step: Grade, answers: Sequence[Answer]) -> float | None:
     """Return how sure judges are: the share of their verdicts on a reply that are what most of them are, of several
-    metrics the least. A reply that could not be read agrees with none; None where one is to be asked for again.
+    metrics the least; of one verdict with the probabilities of its tokens its own. A reply that could not be read
+    agrees with none; None where one is to be asked for again.
 
     >>> grade = Grade.model_construct(name="kind", metrics=())
     >>> said = [Answer("ok", "", {VERDICT: (value, SCORED)}, "", {}) for value in (1.0, 1.0, 0.0)]
@@ -136,6 +172,8 @@ def confidence(step: Grade, answers: Sequence[Answer]) -> float | None:
     """
     if any(answer.status in AGAIN for answer in answers):
         return None
+    if len(answers) == 1 and PROBABILITY in (told := answers[0].value or {}):
+        return float(told[PROBABILITY][0])
     shares = []
     for key in step.metrics or (VERDICT,):
         told = [(answer.value or {}).get(key, (None, answer.status))[0] for answer in answers]

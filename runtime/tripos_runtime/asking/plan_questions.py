@@ -22,7 +22,7 @@ from tripos_compiler.plan import (
     read_likelihoods,
     told_probabilities,
 )
-from tripos_runtime.asking.grading import grade_reader, grade_schema, verdict_reader
+from tripos_runtime.asking.grading import grade_reader, grade_schema, grade_weigher, verdict_reader
 from tripos_runtime.asking.question import PreparedQuestion, Reader, ReadOutcome, Weigher, text_reader
 from tripos_runtime.asking.statuses import PARSE_FAILURE, status_of_reply, status_of_text
 from tripos_runtime.reading import read, schema_of
@@ -71,8 +71,8 @@ class Questions:
     def _judged(self, step: Judging, locale: str) -> PreparedQuestion:
         scorer, metrics = self.plan.scorer(step.scorer), self.metrics(step)
         reader = verdict_reader(scorer) if isinstance(step, Compare) else grade_reader(scorer, metrics, locale)
-        schema = grade_schema(scorer, metrics)
-        return PreparedQuestion(scorer.system, scorer.prompt, scorer.settings, schema, reader, scorer.chat)
+        schema, weigh = grade_schema(scorer, metrics), None if isinstance(step, Compare) else grade_weigher(scorer)
+        return PreparedQuestion(scorer.system, scorer.prompt, scorer.settings, schema, reader, scorer.chat, weigh=weigh)
 
 
 def likelihood_reader(text: str, finish_reason: str | None) -> ReadOutcome:

@@ -53,7 +53,7 @@ _BRIEF = {
 _MEANING = frozenset(("scorer", "metric", "allocation", "grade", "verdict", "compare", "score"))
 """The kinds of change after which a score means something else, but for the fields `_SAME_MEANING`."""
 _SAME_MEANING = frozenset(("name", "when", "of"))
-_NO_REPLY = frozenset(("name", "samples", "repeat", "then", "unsure_below", "weights", "when", "of"))
+_NO_REPLY = frozenset(("name", "samples", "repeat", "then", "unsure_below", "weighted", "weights", "when", "of"))
 """Fields that change no reply and no judgement."""
 LONGEST = 40
 """Characters of a value that is shown."""

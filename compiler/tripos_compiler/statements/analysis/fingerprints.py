@@ -123,6 +123,7 @@ class StepFingerprints:
         judge: Scorer = self.program.scorers[scorer]
         more: dict[str, object] = {"samples": judge.samples} if judge.samples > 1 else {}
         more |= {"unsure_below": judge.unsure_below} if judge.then is not None else {}
+        more |= {"weighted": True} if judge.weighted else {}
         more |= {"worth": judge.gives.worth} if isinstance(judge.gives, ChoiceType) and judge.gives.worth else {}
         return [source, more] if more else source
 
@@ -243,7 +244,7 @@ _APART: Mapping[type[Part], frozenset[str]] = {
     Score: _STEP | {"element"},
     Column: _STEP | {"type", "element"},
     Shots: frozenset(("dataset",)),
-    Scorer: frozenset(("name", "role", "params", "samples", "then", "unsure_below")),
+    Scorer: frozenset(("name", "role", "params", "samples", "then", "unsure_below", "weighted")),
     Metric: frozenset(("dimension", "outside")),
 }
 """The fields of a part that change nothing of what a step yields, or count by the content of what they name."""

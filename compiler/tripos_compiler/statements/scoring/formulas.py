@@ -196,7 +196,7 @@ class _Judged:
 
     def __call__(self, call: CallExpr, scorer: Scorer, given: dict[str, Typed]) -> Typed | None:
         if scorer.gives is not None:
-            return Typed(Ref(path=(scorer.name,)), named_choice(scorer.gives))
+            return Typed(Ref(path=(scorer.name,)), named_choice(scorer.says or scorer.gives))
         message = f"`{scorer.name}` gives several metrics, which is no value"
         self.program.diagnostics.error("E0301", message, call.span, help="use a scorer that gives one value")
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tripos_compiler.constructs import Statement
 from tripos_compiler.language import names_in
 from tripos_compiler.language.library import type_notation
-from tripos_compiler.plan import DialogueType, Expr, MetricsType, NumberType, Scorer, Settings, Type
+from tripos_compiler.plan import DialogueType, Expr, MetricsType, NumberType, Scorer, Settings, Type, weighed_fields
 from tripos_compiler.resolve import (
     KINDS,
     Binding,
@@ -40,6 +40,7 @@ class Gives:
 
     type: Type | None
     reward: bool = False
+    weighted: bool = False
 
     @property
     def shown(self) -> str:
@@ -130,7 +131,14 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
     settings = lower_settings(program, statement)
     _check_repeats(program, statement, name, settings)
     cascaded = is_cascade(statement)
-    cascade = lower_cascade(program, statement, role, lower_samples(statement)) if cascaded else None
+    weighs = settings.top_logprobs is not None
+    if given is not None and given.weighted and not weighs:
+        help_ = "write `top_logprobs 20` in its block"
+        message = f"scorer `{name.text}` weighs probabilities that it does not ask for"
+        program.diagnostics.error("E0206", message, gives.head, help=help_)
+        return
+    agreement = Agreement(lower_samples(statement), weighs, given.type if given is not None else None)
+    cascade = lower_cascade(program, statement, role, agreement) if cascaded else None
     chat = _chat(program, scope, statement, given)
     unclear = chat is False or (systems and system is None) or (cascaded and cascade is None)
     if prompt is None or given is None or not fair or unclear:
@@ -151,6 +159,7 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
         prompt=prompt.texts,
         chat=history,
         gives=given.type,
+        weighted=given.weighted,
         reward=given.reward,
         settings=settings,
         samples=lower_samples(statement),
@@ -237,7 +246,12 @@ def _gives(program: Program, statement: Statement) -> Gives | None:
         help_ = "a score is a bool, an integer, a number, a range, a choice, or `reward`"
         program.diagnostics.error("E0301", "this is not a score", written.span, help=help_)
         return None
-    return Gives(type_)
+    if statement.has("weighted") and not has_probabilities(type_, "integer"):
+        help_ = "give a scale, such as `gives 1..5 weighted`"
+        message = "the probabilities of tokens weigh the numbers of a scale"
+        program.diagnostics.error("E0301", message, written.span, help=help_)
+        return None
+    return Gives(type_, weighted=statement.has("weighted"))
 
 
 def _fair(program: Program, statement: Statement, role: Name, gives: Gives) -> bool:
@@ -263,6 +277,7 @@ def _fair(program: Program, statement: Statement, role: Name, gives: Gives) -> b
     return not settings
 
 
+WRITTEN_AGREEMENT = "write `samples 5` or `top_logprobs 20`, or declare the role `panel`"
 WRITTEN_CASCADE = "scorer NAME(reply: text) by ROLE then STRONGER when unsure { …, samples 5, unsure below 0.8 }"
 
 
@@ -274,12 +289,26 @@ class Cascade:
     unsure_below: float
 
 
+@dataclass(frozen=True)
+class Agreement:
+    """What says how sure judges are: as many verdicts of each, or the probability of the one, which is of a type."""
+
+    samples: int
+    probable: bool
+    gives: Type | None
+
+
+def has_probabilities(type_: Type | None, *kinds: str) -> bool:
+    """Return true if the tokens of a reply tell how likely each value of a type is, which is of these kinds."""
+    return type_ is not None and type_.kind in kinds and "probabilities" in weighed_fields(type_)
+
+
 def is_cascade(statement: Statement) -> bool:
     """Return true if a scorer has a word of a cascade: a stronger role, or when it is asked."""
     return isinstance(statement.find("stronger"), Name) or statement.one_of("unsure") is not None
 
 
-def lower_cascade(program: Program, statement: Statement, role: Name, samples: int) -> Cascade | None:
+def lower_cascade(program: Program, statement: Statement, role: Name, agreement: Agreement) -> Cascade | None:
     """Return the cascade that a scorer is which has a word of one; None, reported, where it is wrong."""
     stronger, unsure = statement.find("stronger"), statement.one_of("unsure")
     if not isinstance(stronger, Name):
@@ -298,9 +327,20 @@ def lower_cascade(program: Program, statement: Statement, role: Name, samples: i
         message = "nothing says when the judges are unsure"
         program.diagnostics.error("E0206", message, statement.head, help="write `unsure below 0.8`")
         return None
-    if samples == 1 and first is not None and first.kind != "panel":
+    several = agreement.samples > 1 or (first is not None and first.kind == "panel")
+    if agreement.probable and several:
+        message = "several verdicts show how far they agree, and `top_logprobs` how likely one is"
+        help_ = "remove one of the two: a cascade goes by one of them"
+        program.diagnostics.error("E0107", message, statement.of("top_logprobs")[0].head, help=help_)
+        return None
+    if agreement.probable and not has_probabilities(agreement.gives, "bool", "choice", "integer"):
+        message = "the probability of such a verdict is not known"
+        help_ = "give a bool, a choice or a scale such as `1..5`, or ask several times"
+        program.diagnostics.error("E0301", message, statement.of("gives")[0].head, help=help_)
+        return None
+    if not agreement.probable and not several:
         message = "one verdict shows no agreement: a single judge that is asked once is never unsure"
-        program.diagnostics.error("E0206", message, unsure.head, help="write `samples 5`, or declare the role `panel`")
+        program.diagnostics.error("E0206", message, unsure.head, help=WRITTEN_AGREEMENT)
         return None
     number = unsure.syntax("number")
     if not isinstance(number, Number) or not 0 < number.value <= 1:

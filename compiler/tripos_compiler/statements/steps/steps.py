@@ -215,7 +215,7 @@ class Judging:
         verdict: Expr = Ref(path=(found.name,))
         if loops:
             verdict = AtElement(of=Ref(path=(found.name,)), loops=tuple(loop.alias for loop in loops))
-        return Typed(verdict, named_choice(scorer.gives), joint_lacks(given.values()))
+        return Typed(verdict, named_choice(scorer.says or scorer.gives), joint_lacks(given.values()))
 
     def _is_bounded(self, call: CallExpr, loops: Sequence[Loop]) -> bool:
         """Return true if it is known before a run how often a judge is asked at most; reports where it is not."""

@@ -6,6 +6,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
+from typing import TypeVar
+
+import orjson
 
 from tripos_compiler.plan import Plan, Scorer
 from tripos_warehouse import sql
@@ -51,11 +54,15 @@ class _Reply:
 
     item: str
     asked: int = 0
-    said: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    said: dict[str, list[float | str]] = field(default_factory=lambda: defaultdict(list))
+    probability: float | None = None
+    """That of the one verdict, where its tokens tell it."""
 
     @property
     def confidence(self) -> float:
-        """The share of verdicts that are what most are, of several metrics the least."""
+        """The share of verdicts that are what most are, of several metrics the least; or the probability of the one."""
+        if self.probability is not None and self.asked == 1:
+            return self.probability
         shares = [max(map(values.count, values)) / self.asked for values in self.said.values()]
         return min(shares, default=0.0)
 
@@ -108,7 +115,8 @@ def learned_thresholds(
     for scorer in plan.scorers:
         judges = [each for each in roles.get(scorer.role, ()) if each not in people]
         whole = scorer.gives is None or scorer.gives.kind in ("bool", "integer")
-        if scorer.reward or not whole or scorer.samples * len(judges) < 2:
+        probable = scorer.settings.top_logprobs is not None and len(judges) == 1
+        if scorer.reward or not whole or scorer.weighted or (scorer.samples * len(judges) < 2 and not probable):
             continue
         labels = {metric: by_reply(some, people) for (name, metric), some in scores.items() if name == scorer.name}
         if not any(labels.values()):
@@ -129,8 +137,20 @@ def learned_thresholds(
     return tuple(found)
 
 
-def _combined(scorer: Scorer, said: Sequence[float]) -> float:
+Kind = TypeVar("Kind")
+
+
+def _read_verdict(parsed: str | None, name: str, kind: type[Kind]) -> dict[str, Kind]:
+    """Return what the JSON of a judgement has beside the score of a verdict, by the name of that."""
+    told = orjson.loads(parsed) if parsed else None
+    part = told.get(VERDICT) if isinstance(told, dict) else None
+    found = part.get(name) if isinstance(part, dict) else None
+    return {VERDICT: found} if isinstance(found, kind) else {}
+
+
+def _combined(scorer: Scorer, verdicts: Sequence[float | str]) -> float:
     """Return the score that verdicts come to: of true and false what most of them are, and else the mean."""
+    said = [each for each in verdicts if not isinstance(each, str)]
     if scorer.gives is not None and scorer.gives.kind == "bool":
         return max(said, key=list(said).count)
     return fmean(said)
@@ -156,6 +176,8 @@ def _replies(
             failed.add((fingerprint, sample))
         reply = found.setdefault((fingerprint, sample), _Reply(item))
         reply.asked += 1
-        for metric, value in read_scores(parsed).items():
+        told: dict[str, float | str] = {**read_scores(parsed), **_read_verdict(parsed, "choice", str)}
+        reply.probability = _read_verdict(parsed, "probability", float).get(VERDICT)
+        for metric, value in told.items():
             reply.said[names.get(fingerprint, scorer.name) if metric == VERDICT else metric].append(value)
     return {key: reply for key, reply in found.items() if key not in failed}
