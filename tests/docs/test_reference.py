@@ -33,6 +33,7 @@ BY_HAND = (
     "choices",
     "each",
     "elements",
+    "replies",
     "secrecy",
     "coverage",
     "functions",

@@ -11,7 +11,8 @@ import pytest
 
 from tests.conftest import Command
 from tests.each import each
-from tripos_compiler.language.evaluation import Fault, Unavailable, evaluate, with_functions
+from tripos_compiler.language.evaluation import Fault, Unavailable, evaluate
+from tripos_compiler.language.library import with_functions
 from tripos_compiler.plan import (
     Benchmark,
     BoolType,

@@ -139,7 +139,7 @@ class RunReplies:
 
     def _find_ends(self, units: Sequence[Unit]) -> None:
         """Find out which turns of the chats of an item were not asked."""
-        chats = [unit for unit in units if any(ask.continues in unit.bound.asks for ask in unit.bound.asks.values())]
+        chats = [unit for unit in units if any(ask.before in unit.bound.asks for ask in unit.bound.asks.values())]
         kept = self._samples({name for unit in chats for name in unit.samples.values()}) if chats else {}
         for unit in chats:
             try:

@@ -18,8 +18,7 @@ from tripos.importing.samples import CaseReplies, ImportedReplies, read_replies
 from tripos.runs import run_row, step_rows, stored_media
 from tripos.settings import Config, programs_of, with_identities
 from tripos.ui import Failure
-from tripos_compiler.language import with_functions
-from tripos_compiler.language.library import media_in
+from tripos_compiler.language.library import media_in, with_functions
 from tripos_compiler.plan import Ask, Made, Plan
 from tripos_compiler.source import DataError
 from tripos_runtime.asking.functions import NO_RELEASES, Loaded, PluginError, load_plugins

@@ -156,7 +156,11 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct("over", ("scenario",), "over DATASET [as ALIAS] [where FILTER]", "the rows of the scenario", once=True),
     Construct("arms", ("scenario",), "arms ARMS", "the arms of the scenario", once=True),
     Construct(
-        "ask", ("scenario",), "ask NAME by ROLE [when COND] BLOCK", "one model call for each row and sample", body="ask"
+        "ask",
+        ("scenario",),
+        "ask NAME by ROLE [each ELEMENTS [where CONDITION] [at most COUNT]] [when COND] BLOCK",
+        "one model call for each row and sample, or for each element of a list",
+        body="ask",
     ),
     Construct(
         "converse", ("scenario",), "converse NAME [when COND] BLOCK", "a conversation of two roles", body="converse"

@@ -24,8 +24,6 @@ from .evaluation import (
     element_value as element_value,
     elements as elements,
     evaluate as evaluate,
-    with_functions as with_functions,
-    with_revealed as with_revealed,
 )
 from .model_families import (
     PEOPLE as PEOPLE,

@@ -9,12 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from operator import add, mul, sub, truediv
 from types import MappingProxyType
 from typing import Any, Final
 
-from tripos_compiler.language.library import FUNCTIONS, LARGEST, Undefined, Unread, are_equal
+from tripos_compiler.language.library import (
+    FUNCTIONS,
+    LARGEST,
+    Undefined,
+    Unread,
+    added_functions,
+    are_equal,
+    shown_instead,
+)
 from tripos_compiler.language.references import names_in
 from tripos_compiler.plan import (
     AtElement,
@@ -28,6 +35,7 @@ from tripos_compiler.plan import (
     Items,
     Literal_,
     Loop,
+    RecordValue,
     Ref,
     Unary,
 )
@@ -80,39 +88,14 @@ class Missing:
         self.reason = reason
 
 
+class PartialRecord(dict[str, Any]):
+    """A record that an expression writes out, of which a field is `Missing`: the others can be read."""
+
+
+KEEPING: Final = ("length", "slice", "nth", "first", "last", "without_last", "picked", "zip")
+"""The functions that look at no element of a list: it is there where a field of one is missing."""
+
 _COMPUTED: Final = MappingProxyType({"+": add, "-": sub, "*": mul, "/": truediv})
-_plugins: ContextVar[Mapping[str, Callable[..., Any]]] = ContextVar("plugins", default=MappingProxyType({}))
-
-
-@contextmanager
-def with_functions(functions: Mapping[str, Callable[..., Any]]) -> Iterator[None]:
-    """Let expressions call these functions, by name, beside those of the library. It holds for what runs inside, tasks
-    that are started there included, and for nothing else in the process.
-
-    >>> with with_functions({"twice": lambda value: 2 * value}):
-    ...     evaluate(Call(function="twice", args=(Literal_(value=4),)), {})
-    8
-    """
-    token = _plugins.set(functions)
-    try:
-        yield
-    finally:
-        _plugins.reset(token)
-
-
-Shown = Callable[[Call, Callable[[], Any]], Any]
-"""What a `reveal` comes to: given the call, and what evaluates it."""
-_shown: ContextVar[Shown | None] = ContextVar("shown", default=None)
-
-
-@contextmanager
-def with_revealed(shown: Shown) -> Iterator[None]:
-    """Let `shown` say what every `reveal` comes to, inside."""
-    token = _shown.set(shown)
-    try:
-        yield
-    finally:
-        _shown.reset(token)
 
 
 def evaluate(expr: Expr, names: Mapping[str, Any]) -> Any:
@@ -134,20 +117,42 @@ def _unary(expr: Unary, names: Mapping[str, Any]) -> Any:
 
 
 def _called_value(expr: Call, names: Mapping[str, Any]) -> Any:
-    if expr.function in LAZY and expr.function not in _plugins.get():
+    if expr.function in LAZY and expr.function not in added_functions():
         return _lazy(expr, names)
-    if expr.function == "reveal" and (shown := _shown.get()) is not None:
+    if expr.function == "reveal" and (shown := shown_instead()) is not None:
         return shown(expr, lambda: _call(expr, names))
     return _call(expr, names)
 
 
 def _field(expr: Get, names: Mapping[str, Any]) -> Any:
     record = evaluate(expr.of, names)
-    return _of_each(record, expr.field) if isinstance(record, list) else _bounded(record[expr.field], expr, names)
+    return _of_each(record, expr.field) if isinstance(record, list) else _bounded(_at(record, expr.field), expr, names)
 
 
 def _of_each(records: list[Any], field: str) -> list[Any]:
-    return [_of_each(each, field) if isinstance(each, list) else each[field] for each in records]
+    return [_of_each(each, field) if isinstance(each, list) else _whole(_at(each, field)) for each in records]
+
+
+def _at(record: Mapping[str, Any], field: str) -> Any:
+    return _there(record[field])
+
+
+def _record(expr: RecordValue, names: Mapping[str, Any]) -> dict[str, Any]:
+    found = PartialRecord()
+    for name, value in expr.fields.items():
+        try:
+            found[name] = evaluate(value, names)
+        except Unavailable as reason:
+            found[name] = Missing(reason.step, reason.status, reason.reason)
+    return found if any(isinstance(each, Missing) for each in found.values()) else dict(found)
+
+
+def _whole(value: Any) -> Any:
+    """Return a value that is taken whole. Raises `Unavailable` where a field of a record in it is missing."""
+    for record in value if isinstance(value, list) else (value,):
+        for each in record.values() if isinstance(record, PartialRecord) else ():
+            _there(each)
+    return value
 
 
 def elements(loop: Loop, names: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -173,7 +178,7 @@ def element_value(expr: Each, names: Mapping[str, Any]) -> tuple[Any, ...]:
     return (_under(where, expr.value, names),) if evaluate(where, names) else ()
 
 
-def _at(expr: AtElement, names: Mapping[str, Any]) -> Any:
+def _verdict_at(expr: AtElement, names: Mapping[str, Any]) -> Any:
     return _there(evaluate(expr.of, names)[tuple(names[PLACE + alias] for alias in expr.loops)])
 
 
@@ -248,8 +253,11 @@ def _under(condition: Expr, branch: Expr, names: Mapping[str, Any]) -> Any:
 
 def _call(expr: Call, names: Mapping[str, Any]) -> Any:
     values = _all([*expr.args, *expr.named.values()], names)
+    if expr.function not in KEEPING:
+        for value in values:
+            _whole(value)
     arguments, keywords = values[: len(expr.args)], dict(zip(expr.named, values[len(expr.args) :], strict=True))
-    plugin = _plugins.get().get(expr.function)
+    plugin = added_functions().get(expr.function)
     if plugin is not None:
         return plugin(*arguments, **keywords)
     try:
@@ -285,7 +293,7 @@ def _look_up(path: tuple[str, ...], names: Mapping[str, Any]) -> Any:
     value: Any = names
     for part in path:
         value = _there(value[part])
-    return value
+    return _whole(value) if isinstance(value, PartialRecord) else value
 
 
 def _there(value: Any) -> Any:
@@ -376,13 +384,14 @@ _EVALUATED: Final[Mapping[type, Callable[[Any, Mapping[str, Any]], Any]]] = Mapp
         Literal_: lambda expr, names: _bounded(expr.value, expr, names),
         Ref: lambda expr, names: _bounded(_look_up(expr.path, names), expr, names),
         Items: lambda expr, names: _all(expr.values, names),
+        RecordValue: _record,
         Unary: _unary,
         Call: _called_value,
         Binary: _binary,
         Get: _field,
         Data: _rows,
         Each: _each,
-        AtElement: _at,
+        AtElement: _verdict_at,
         Branches: lambda expr, names: names[TREES][expr.tree],
     }
 )

@@ -28,6 +28,7 @@ from tripos_compiler.plan import (
     Made,
     Part,
     Plan,
+    RecordValue,
     Ref,
     Scenario,
     Step,
@@ -199,6 +200,8 @@ def parts_of(expr: Expr) -> tuple[Expr, ...]:
             return (left, right)
         case Items(values=values):
             return values
+        case RecordValue(fields=fields):
+            return tuple(fields.values())
         case Call(args=args, named=named):
             return (*args, *named.values())
         case Get(of=of) | AtElement(of=of):
@@ -227,6 +230,7 @@ def expressions_of(part: object) -> Iterator[Expr]:
             | Unary()
             | Binary()
             | Items()
+            | RecordValue()
             | Get()
             | Data()
             | Branches()

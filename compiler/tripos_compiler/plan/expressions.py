@@ -174,6 +174,14 @@ class Items(Part):
     values: tuple[Expr, ...]
 
 
+class RecordValue(Ordered):
+    """A record written out. A field that has no value is missing alone, and the record has none only as a whole."""
+
+    _mapping = "fields"
+    op: Literal["record"] = "record"
+    fields: dict[str, Expr]
+
+
 class Get(Part):
     """A field of a record that an expression yields, `last(history).text`; of a list of records, that of each."""
 
@@ -224,7 +232,7 @@ class AtElement(Part):
 
 
 Expr = Annotated[
-    Literal_ | Ref | Call | Unary | Binary | Items | Get | Data | Branches | Each | AtElement,
+    Literal_ | Ref | Call | Unary | Binary | Items | RecordValue | Get | Data | Branches | Each | AtElement,
     Field(discriminator="op"),
 ]
 

@@ -64,6 +64,8 @@ class Ask(Part):
     """For a language the locale in which numbers are read that a reply writes outside JSON; `en` where none is said."""
     samples: int = 1
     settings: Settings = Settings()
+    element: int | None = None
+    """Of an ask for each element of a list, the place of the element that it is about, from 0."""
     when: Expr | None = None
     needs: tuple[str, ...] = ()
     """Every earlier step that calls a model and that it builds on, those that these build on included."""
@@ -91,8 +93,15 @@ class Ask(Part):
 
     @property
     def script(self) -> str:
-        """Return the name of the ask with several turns that it is one of; empty where it is none."""
+        """Return the name of the ask with several turns that it is one of, or of that for each element of a list;
+        empty where it is none."""
         return self.name.rpartition("(")[0]
+
+    @property
+    def before(self) -> str | None:
+        """Return the step that comes before it in its chat; of an ask for each element of a list, the ask for the
+        element before."""
+        return f"{self.script}({self.element})" if self.element else self.continues
 
     @property
     def takes_results(self) -> bool:
@@ -101,9 +110,10 @@ class Ask(Part):
 
 
 def turns_before(ask: Ask, asks: Mapping[str, Ask]) -> tuple[Ask, ...]:
-    """Return the earlier turns of the same ask with several prompts, the last one first."""
+    """Return the earlier turns of the same ask with several prompts, or for each element of a list, the last one
+    first."""
     found: list[Ask] = []
-    while ask.script and (earlier := asks.get(ask.continues or "")) is not None and earlier.script == ask.script:
+    while ask.script and (earlier := asks.get(ask.before or "")) is not None and earlier.script == ask.script:
         found.append(ask := earlier)
     return tuple(found)
 

@@ -29,6 +29,7 @@ from tripos_compiler.plan import (
     Literal_,
     Loop,
     Passage,
+    RecordValue,
     Ref,
     Unary,
 )
@@ -166,6 +167,8 @@ class Flows:
                 return rows if column is None else rows.at(column)
             case Items(values=values):
                 return Flow(self.all(*values), each=one_of_several(self.of(value) for value in values))
+            case RecordValue(fields=fields):
+                return Flow(fields={name: self.of(value) for name, value in fields.items()})
             case Unary(value=value):
                 return Flow(self.of(value).all)
             case Binary(operator="and" | "or" as operator, left=left, right=right):
@@ -242,6 +245,12 @@ def _drawn(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
     return _some(Flow(flows.all(*given.values()), each=flows.of(given["items"]).element))
 
 
+def _sliced(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
+    """Return some of the elements of a list, by their places; of a text, a part of it."""
+    flow, rest = flows.of(given["value"]), [each for name, each in given.items() if name != "value"]
+    return Flow(flows.all(*given.values())) if flow.each is None else _some(flow).beside(flows.all(*rest))
+
+
 def _picked(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
     """Return those elements of which the key is the one."""
     flow = flows.of(given["items"])
@@ -293,6 +302,7 @@ SHAPED: Mapping[str, Shape] = {
     "without_last": _without_last,
     "drawn": _drawn,
     "picked": _picked,
+    "slice": _sliced,
     "distinct": _ordered,
     "sorted": _ordered,
     "default": _default,

@@ -7,8 +7,10 @@ from .checker import (
     Judge as Judge,
 )
 from .comprehensions import (
+    CheckedLoop as CheckedLoop,
     ElementValues as ElementValues,
     LoopSyntax as LoopSyntax,
+    check_loop as check_loop,
     element_values as element_values,
     free_names as free_names,
     scored_loop as scored_loop,

@@ -47,6 +47,8 @@ class CheckedLoop:
     inside: Checker
     may: tuple[PossibleLack, ...]
     element: Type
+    listed: Type
+    """The type of what it goes through."""
 
 
 def comprehension(elaborator: Checker, argument: Argument) -> Typed | None:
@@ -86,7 +88,7 @@ def free_names(syntax: object) -> Iterator[Name]:
 
 
 def scored_loop(elaborator: Checker, statement: Statement) -> LoopSyntax | None:
-    """Return the loop of `score NAME = VALUE each NAME in LIST …`; None where it is wrong, which is reported."""
+    """Return the loop of a statement with `each NAME in LIST …`; None where it is wrong, which is reported."""
     over, most = statement.syntax("elements"), statement.find("count")
     bad = over if not isinstance(over, BinaryExpr) or over.operator != "in" else None
     bad = bad or (most if most is not None and not _is_count(most) else None)
@@ -174,7 +176,8 @@ def check_loop(elaborator: Checker, written: LoopSyntax) -> CheckedLoop | None:
         loop = loop.model_copy(update={"where": where.expr})
         may = (*may, *where.may)
     judge = elaborator.judge
-    return CheckedLoop(loop, elaborator.inside(scope, None if judge is None else judge.each(loop)), may, element)
+    inside = elaborator.inside(scope, None if judge is None else judge.each(loop))
+    return CheckedLoop(loop, inside, may, element, listed.type)
 
 
 def element_type(type_: Type) -> Type | None:

@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from tripos_compiler.language import with_functions
+from tripos_compiler.language.library import with_functions
 from tripos_compiler.plan import Plan, digest
 from tripos_runtime.asking import NO_OTHERS, CallCounters, Ledger, OtherReplies, Work
 from tripos_runtime.datasets import Case, CaseSource, Selection, SubsetTags, planned_calls

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
-from tripos_compiler.language import with_functions
+from tripos_compiler.language.library import with_functions
 from tripos_compiler.plan import Plan
 from tripos_runtime.asking import Ledger
 from tripos_runtime.datasets import Case, CaseSource, Selection

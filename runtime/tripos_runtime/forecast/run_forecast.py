@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from tripos_compiler.language import Unavailable, with_functions
+from tripos_compiler.language import Unavailable
+from tripos_compiler.language.library import with_functions
 from tripos_compiler.plan import (
     Ask,
     Compare,

@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos_compiler.language import item_id, with_functions
+from tripos_compiler.language import item_id
+from tripos_compiler.language.library import with_functions
 from tripos_compiler.plan import Made, digest
 from tripos_runtime.datasets import MadeRow, Origins, Rejection, RowFile, RowSlot, SlotSource
 from tripos_runtime.generate.attempts import Attempt, Attempts, Before

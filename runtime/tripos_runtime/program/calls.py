@@ -81,8 +81,9 @@ def _places(loops: Sequence[Loop], names: Mapping[str, Any], yielded: AbstractSe
 
 
 def last_asked(name: str, asks: Mapping[str, Ask], unasked: Container[str]) -> str:
-    """Return a step, or where it was not asked the last one before it of the chat that it continues."""
-    while name in unasked and (earlier := asks[name].continues) in asks:
+    """Return a step, or where it was not asked the last one before it of the chat that it continues, or of those for
+    the elements of a list."""
+    while name in unasked and (earlier := asks[name].before) in asks:
         name = str(earlier)
     return name
 

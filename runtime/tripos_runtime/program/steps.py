@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 from tripos_compiler.language import Missing, Unavailable
@@ -73,8 +74,11 @@ class UnitProgram:
     def go(self, steps: Sequence[Step] | None = None) -> Program:
         """Return the program of the unit's steps, or of some of them."""
         self.unit.unasked = ()
-        for step in self.unit.bound.treatment.steps if steps is None else steps:
+        for step, *others in _about_one_list(self.unit.bound.treatment.steps if steps is None else steps):
             match step:
+                case Ask() if others:
+                    asks = [each for each in (step, *others) if isinstance(each, Ask)]
+                    yield from side_by_side([self._ask(each) for each in asks])
                 case Ask():
                     yield from self._ask(step)
                 case Score() | Column():
@@ -307,6 +311,19 @@ class UnitProgram:
             except Unavailable as reason:
                 self.found[key] = Missing(step.name, reason.status, reason.reason)
         return self.found[key]
+
+
+def _about_one_list(steps: Sequence[Step]) -> Iterator[Sequence[Step]]:
+    """Yield the steps in their order, those that ask about the elements of one list together."""
+    by_list = groupby(
+        steps, lambda step: step.script if isinstance(step, Ask) and step.element is not None else id(step)
+    )
+    for listed, together in by_list:
+        yield from ([tuple(together)] if isinstance(listed, str) else ((step,) for step in together))
+
+
+def _list_of(step: Step) -> str | int:
+    return step.script if isinstance(step, Ask) and step.element is not None else id(step)
 
 
 def pair_program(world: World, pair: Pair, names: Names, out: list[Result]) -> Program:

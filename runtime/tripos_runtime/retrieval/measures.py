@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tripos_compiler.language import names_in, subexpressions
-from tripos_compiler.plan import Binary, Call, Expr, Get, Items, Ref, Unary
+from tripos_compiler.plan import Binary, Call, Expr, Get, Items, RecordValue, Ref, Unary
 
 SIDES = {"bm25": ("query", "document"), "similarity": ("a", "b")}
 """The functions that an index can take, with the names of their arguments."""
@@ -58,6 +58,8 @@ def with_values(by: Expr, measures: tuple[SimilarityCall, ...]) -> Expr:
                 return expr.model_copy(update={"left": put(left), "right": put(right)})
             case Items(values=values):
                 return expr.model_copy(update={"values": tuple(map(put, values))})
+            case RecordValue(fields=fields):
+                return expr.model_copy(update={"fields": {name: put(value) for name, value in fields.items()}})
             case Get(of=of):
                 return expr.model_copy(update={"of": put(of)})
         return expr

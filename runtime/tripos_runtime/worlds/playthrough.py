@@ -11,7 +11,8 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, cast
 
-from tripos_compiler.language import Unavailable, evaluate, with_functions, with_revealed, without_reveal
+from tripos_compiler.language import Unavailable, evaluate, without_reveal
+from tripos_compiler.language.library import with_functions, with_revealed
 from tripos_compiler.plan import (
     Ask,
     Column,

@@ -127,7 +127,8 @@ def arm_columns(plan: Plan) -> list[str]:
 
 def last_turns(plan: Plan, apart: Sequence[str] = ()) -> str:
     """Return a benchmark's samples as a table of SQL, without those after which another turn of the same ask with
-    several prompts came: a score of that is kept with its last reply. All turns of the steps `apart` are there."""
+    several prompts came, or one for a later element of its list: a score of that is kept with its last reply. All turns
+    of the steps `apart` are there."""
     samples = f"{sql.name(plan.benchmark.name)}.samples"
     if not any(isinstance(step, Ask) and step.script for scenario in plan.scenarios for step in scenario.steps):
         return samples

@@ -1,3 +1,9 @@
+from .additions import (
+    added_functions as added_functions,
+    shown_instead as shown_instead,
+    with_functions as with_functions,
+    with_revealed as with_revealed,
+)
 from .functions.arithmetic import (
     rounded as rounded,
 )

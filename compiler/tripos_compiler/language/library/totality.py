@@ -15,7 +15,20 @@ from typing import Final, Literal
 from tripos_compiler.language.library.partiality import Known
 from tripos_compiler.language.library.table import FUNCTIONS
 from tripos_compiler.language.library.types import is_of_paths, without_optional
-from tripos_compiler.plan import AtElement, Binary, Call, Data, Each, Expr, Get, Items, Literal_, Type, Unary
+from tripos_compiler.plan import (
+    AtElement,
+    Binary,
+    Call,
+    Data,
+    Each,
+    Expr,
+    Get,
+    Items,
+    Literal_,
+    RecordValue,
+    Type,
+    Unary,
+)
 from tripos_compiler.source import dataclass
 
 COUNTS: Final = ("length", "words", "turns", "depth")
@@ -84,6 +97,9 @@ def find_lacks(expr: Expr) -> Iterator[Lack]:
                 yield from (*find_lacks(loop.where), *unguarded_lacks(find_lacks(value), loop.where, True))
         case Items(values=values):
             for value in values:
+                yield from find_lacks(value)
+        case RecordValue(fields=fields):
+            for value in fields.values():
                 yield from find_lacks(value)
         case Binary(operator="and" | "or", left=left, right=right):
             yield from find_lacks(left)

@@ -14,8 +14,10 @@ from .folding import (
     fold_required_texts as fold_required_texts,
     fold_texts as fold_texts,
     map_expression as map_expression,
+    map_part as map_part,
 )
 from .step_conditions import (
+    is_evaluable as is_evaluable,
     may_be_undefined as may_be_undefined,
 )
 from .step_uses import (

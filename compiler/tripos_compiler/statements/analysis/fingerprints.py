@@ -235,7 +235,7 @@ def _about_elements(step: Judging) -> Judging:
 
 _STEP = frozenset(("step", "name", "of", "needs", "when", "condition", "judgement", "fingerprint"))
 _APART: Mapping[type[Part], frozenset[str]] = {
-    Ask: _STEP | {"samples", "shots"},
+    Ask: _STEP | {"samples", "shots", "element"},
     Converse: _STEP | {"repeat"},
     Retrieve: _STEP,
     Verdict: _STEP | {"scorer"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from tripos_compiler.language import Unavailable, evaluate, names_in
 from tripos_compiler.language.library import FUNCTIONS
@@ -16,7 +17,9 @@ from tripos_compiler.plan import (
     Items,
     Literal_,
     Loop,
+    Part,
     Passage,
+    RecordValue,
     Ref,
     Template,
     Texts,
@@ -38,6 +41,10 @@ def map_expression(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
             )
         case Items(values=values):
             expr = expr.model_copy(update={"values": tuple(map_expression(value, change) for value in values)})
+        case RecordValue(fields=fields):
+            expr = expr.model_copy(
+                update={"fields": {key: map_expression(value, change) for key, value in fields.items()}}
+            )
         case Call(args=args, named=named):
             inner = {key: map_expression(value, change) for key, value in named.items()}
             expr = expr.model_copy(update={"args": tuple(map_expression(arg, change) for arg in args), "named": inner})
@@ -47,6 +54,29 @@ def map_expression(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
             inside = {"loop": map_loop(loop, change), "value": map_expression(value, change)}
             expr = expr.model_copy(update=inside)
     return change(expr)
+
+
+PartT = TypeVar("PartT", bound=Part)
+
+
+def map_part(part: PartT, change: Callable[[Expr], Expr]) -> PartT:
+    """Return a part of a plan with every expression in it changed, as `map_expression` does."""
+    kept = {name: getattr(part, name) for name in type(part).model_fields}
+    found = {name: _mapped(value, change) for name, value in kept.items()}
+    return part.model_copy(update={name: value for name, value in found.items() if value is not kept[name]})
+
+
+def _mapped(value: Any, change: Callable[[Expr], Expr]) -> Any:
+    match value:
+        case Part() if "op" in type(value).model_fields:
+            return map_expression(value, change)  # type: ignore[arg-type]
+        case Part():
+            return map_part(value, change)
+        case dict():
+            return {key: _mapped(each, change) for key, each in value.items()}
+        case tuple():
+            return tuple(_mapped(each, change) for each in value)
+    return value
 
 
 def map_loop(loop: Loop, change: Callable[[Expr], Expr]) -> Loop:

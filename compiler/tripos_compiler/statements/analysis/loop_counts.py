@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tripos_compiler.language import PLACE, Unavailable, elements, evaluate, names_in, subexpressions
+from tripos_compiler.language import PLACE, Missing, Unavailable, elements, evaluate, names_in, subexpressions
 from tripos_compiler.plan import Expr, Loop, Step, Verdict
 from tripos_compiler.source import dataclass
 from tripos_compiler.statements.analysis.step_conditions import Case, StepOutcomes, is_evaluable
 
 Places = tuple[int, ...]
+UNKNOWN = "unknown"
+"""The status of what only a reply says."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def _listed(loops: Sequence[Loop], names: Mapping[str, Any]) -> Iterator[tuple[P
         return
     loop, *rest = loops
     if not _decides(loop.of, names):
-        for place in range(loop.most or 0):
+        for place in _possible(loop, names):
             yield from (((place, *inner), False) for inner, _ in _listed(rest, names))
         return
     try:
@@ -71,6 +73,33 @@ def _listed(loops: Sequence[Loop], names: Mapping[str, Any]) -> Iterator[tuple[P
                 yield from (((place, *inner), sure and each) for inner, each in _listed(rest, inside))
     except Unavailable:
         return
+
+
+def _possible(loop: Loop, names: Mapping[str, Any]) -> Iterator[int]:
+    """Yield the places of the elements that a list may have which replies say, or are in: of those that there are where
+    no reply decides that, as of the replies to the elements of a list of the row, and else of as many as the loop
+    takes."""
+    every = range(loop.most or 0)
+    parts = [*subexpressions(loop.of), *(() if loop.where is None else subexpressions(loop.where))]
+    if not all(is_evaluable(part) for part in parts):
+        yield from every
+        return
+    looked_at = names_in(loop.of) | (set() if loop.where is None else names_in(loop.where))
+    unknown = {name: Missing(name, UNKNOWN) for name in looked_at - names.keys() - {loop.alias}}
+    try:
+        for inside in elements(loop, {**names, **unknown}):
+            if _may_hold(loop.where, inside):
+                yield inside[PLACE + loop.alias]
+    except Unavailable as reason:
+        if reason.status == UNKNOWN:
+            yield from every
+
+
+def _may_hold(where: Expr | None, names: Mapping[str, Any]) -> bool:
+    try:
+        return where is None or bool(evaluate(where, names))
+    except Unavailable as reason:
+        return reason.status == UNKNOWN
 
 
 def _decides(expr: Expr, names: Mapping[str, Any]) -> bool:

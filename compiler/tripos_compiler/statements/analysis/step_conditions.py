@@ -36,6 +36,7 @@ from tripos_compiler.plan import (
     Hole,
     Items,
     Passage,
+    RecordValue,
     Ref,
     Retrieve,
     SampleList,
@@ -47,7 +48,7 @@ from tripos_compiler.plan import (
     Verdict,
 )
 from tripos_compiler.source import dataclass
-from tripos_compiler.statements.analysis.step_uses import CALLING
+from tripos_compiler.statements.analysis.step_uses import CALLING, template_expressions
 
 Case = Mapping[str, Any]
 """The names of one case: its axes, and its row under the alias."""
@@ -266,6 +267,8 @@ class StepOutcomes:
                 after = self._value(right, case) if first - {ends, VOID} else frozenset[str]()
                 return (first & {ends, VOID}) | after
         parts = [self._value(part, case) for part in parts_of(expr)]
+        if isinstance(expr, RecordValue):  # a field of it may have no value, and another one is looked at
+            return UNSURE if any(VOID in part for part in parts) else OPEN
         if isinstance(expr, Call) and expr.function in LAZY:  # what has no value may not be looked at
             return UNSURE if any(VOID in part for part in parts) or _is_partial(expr) else OPEN
         if any(part == {VOID} for part in parts):
@@ -392,9 +395,4 @@ def _asked_for(step: Retrieve) -> Iterator[Expr]:
 def _in_texts(every: Iterable[Texts | None]) -> Iterator[Expr]:
     for texts in every:
         for template in (texts or {}).values():
-            for part in template.parts:
-                if isinstance(part, Passage) and part.when is not None:
-                    yield part.when
-                for hole in part.parts if isinstance(part, Passage) else (part,):
-                    if isinstance(hole, Hole):
-                        yield hole.expr
+            yield from template_expressions(template)

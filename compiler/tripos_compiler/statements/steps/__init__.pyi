@@ -16,5 +16,6 @@ from .steps import (
     SIDES as SIDES,
     Judging as Judging,
     Steps as Steps,
+    length_in as length_in,
     warn_undefined as warn_undefined,
 )

@@ -36,7 +36,14 @@ from tripos_compiler.statements.steps.histories import lower_chat, lower_continu
 from tripos_compiler.statements.steps.loops import ToolLoop, lower_loop, lower_state
 from tripos_compiler.statements.steps.options import bind_options, letter_shown
 from tripos_compiler.statements.steps.plain_text import lower_options, lower_plain, may_weigh
-from tripos_compiler.statements.steps.scripts import PromptList, lower_script, lower_turns
+from tripos_compiler.statements.steps.scripts import (
+    AskedList,
+    PromptList,
+    lower_asked_list,
+    lower_asks,
+    lower_script,
+    lower_turns,
+)
 from tripos_compiler.statements.steps.steps import NOT_ASKED, Steps, warn_unasked, warn_undefined
 from tripos_compiler.statements.steps.tools import lower_offered
 from tripos_compiler.typing import Elaborator, Localised, is_secret, lower_texts
@@ -208,11 +215,26 @@ def _paths(typed: Typed) -> set[tuple[str, ...]]:
 
 
 def lower_ask(steps: Steps, statement: Statement) -> bool:
-    """`ask NAME by ROLE [when COND] { … }`."""
+    """`ask NAME by ROLE [each ELEMENTS] [when COND] { … }`."""
+    when = steps.condition(statement)
+    if statement.find("elements") is None:
+        return _ask(steps, statement, when)
+    name, outer, listed = statement.name(), steps.scope, lower_asked_list(steps, statement)
+    if listed is None:
+        steps.unknown(name)
+        return False
+    steps.scope = dict(listed.scope)
+    try:
+        return _ask(steps, statement, when, listed)
+    finally:
+        outer[name.text] = steps.scope[name.text]
+        steps.scope = outer
+
+
+def _ask(steps: Steps, statement: Statement, when: Typed | bool | None, listed: AskedList | None = None) -> bool:
     program, name, role = steps.program, statement.name(), statement.name("role")
     good = steps.named(name)
     known = program.is_declared("role", role) and may_answer(steps, role)
-    when = steps.condition(statement)
     question = lower_question(program, dict(steps.scope), statement)
     chat = lower_chat(steps, statement)
     earlier = lower_continued(steps, statement, role)
@@ -224,12 +246,7 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
         program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
         steps.unknown(name)
         return False
-    for written in statement.of("returns"):
-        for inner in written.body:
-            if is_secret(inner):
-                help_ = "remove it: only the rows of data sets have secrets"
-                program.diagnostics.error("E0106", "a reply has no secrets", inner.head, help=help_)
-                good = False
+    good = _has_no_secrets(steps, statement) and good
     if has_lost_part(program, statement):  # what it returns, continues or shows is not known
         steps.unknown(name)
         return False
@@ -274,6 +291,11 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
     if isinstance(options, Typed):
         warn_undefined(steps, options, NOT_ASKED, asked_when)
     told = [each for each in (ask.chat, ask.options, ask.offered) if each is not None]
+    if listed is not None:
+        _mention(steps, question, listed.of, *told)
+        if not (done := lower_asks(steps, statement, ask, listed)):
+            steps.unknown(name)
+        return done
     if isinstance(script, PromptList):
         _mention(steps, question, script.prompts.expr, *told)
         if not (done := lower_turns(steps, statement, ask, script)):
@@ -288,6 +310,15 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
     _bind(steps, statement, ask)
     _mention(steps, question, *told)
     return True
+
+
+def _has_no_secrets(steps: Steps, statement: Statement) -> bool:
+    """Return true if what an ask returns is marked as secret nowhere; reports where it is."""
+    marked = [inner for written in statement.of("returns") for inner in written.body if is_secret(inner)]
+    for inner in marked:
+        help_ = "remove it: only the rows of data sets have secrets"
+        steps.program.diagnostics.error("E0106", "a reply has no secrets", inner.head, help=help_)
+    return not marked
 
 
 def may_answer(steps: Steps, role: Name) -> bool:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
+from typing import Any
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.language import names_in, subexpressions
+from tripos_compiler.language import Unavailable, evaluate, names_in, subexpressions
 from tripos_compiler.language.library import FUNCTIONS
 from tripos_compiler.plan import (
     Ask,
@@ -39,6 +40,25 @@ NOT_A_SIDE = "`{}` names a side of the comparisons of this scenario"
 NOT_JUDGED = "what the judge is given may have no value, and it is not asked then"
 NOT_ASKED = "what is asked may have no value, and nothing is asked then"
 NOT_DECIDED = "this condition may have no value, and nothing is asked then"
+
+
+@dataclass(frozen=True)
+class AskCount:
+    """The list of what an ask asks one after another, and how many there may be; `noun` says what they are."""
+
+    span: Span
+    """The place where that number is written."""
+    listed: Expr
+    most: int
+    noun: str
+
+
+def length_in(listed: Expr, names: Mapping[str, Any]) -> int | None:
+    """Return how long a list is in a case; None where that is not known."""
+    try:
+        return len(evaluate(listed, names))
+    except (Unavailable, LookupError):
+        return None
 
 
 @dataclass
@@ -70,8 +90,12 @@ class Steps:
     """Every sound `options` so far."""
     elements: dict[str, list[tuple[LoopSyntax, Loop]]] = field(default_factory=dict)
     """The loops of the scores of elements, by the name of an element."""
-    scripts: list[tuple[Statement, Expr, int]] = field(default_factory=list)
-    """Every ask with several prompts: the list of these, and how many of them there may be."""
+    scripts: list[AskCount] = field(default_factory=list)
+    """The lists of every ask that is several."""
+    asked: dict[str, tuple[Expr, list[Expr]]] = field(default_factory=dict)
+    """Every ask for each element of a list, by its name: the list, and what there is of each element with its reply."""
+    cases: Sequence[Mapping[str, Any]] | None = None
+    """The names of every case, where the compiler has them."""
     wholes: dict[str, Name] = field(default_factory=dict)
     """The names of the steps that call a model, as they are declared."""
 

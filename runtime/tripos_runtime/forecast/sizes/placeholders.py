@@ -8,7 +8,20 @@ from typing import Any
 
 from tripos_compiler.language import LAZY, PLACEHOLDER, Missing, Unavailable, evaluate
 from tripos_compiler.language.library import FUNCTIONS, json
-from tripos_compiler.plan import Binary, Call, Converse, Expr, Get, Hole, Items, Ref, Scenario, Shots, Unary
+from tripos_compiler.plan import (
+    Binary,
+    Call,
+    Converse,
+    Expr,
+    Get,
+    Hole,
+    Items,
+    RecordValue,
+    Ref,
+    Scenario,
+    Shots,
+    Unary,
+)
 from tripos_runtime.asking import PENDING
 from tripos_runtime.forecast.sizes.sizes import FIELD, NO_SIZE, Known, Size, Waiting, is_waiting, one_reply, sum_of
 from tripos_runtime.models import OPTION, DialogueTurn, Message
@@ -132,6 +145,8 @@ class SizedPlaceholders:
                 return Size(narrow=SHORT_TEXT, waits=self.expression(left).waits | self._later(right).waits)
             case Items(values=values):
                 return sum_of(self.expression(value) for value in values)
+            case RecordValue(fields=fields):
+                return sum_of(self.expression(value) for value in fields.values())
             case Get(of=of):
                 return self.expression(of)
             case Call(function=function, args=args, named=named):

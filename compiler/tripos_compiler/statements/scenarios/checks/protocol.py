@@ -19,7 +19,7 @@ from tripos_compiler.statements.analysis import step_expressions
 from tripos_compiler.statements.scenarios.checks.contamination import check_shown
 from tripos_compiler.statements.scenarios.checks.trial_replies import check_replies
 from tripos_compiler.statements.scenarios.contexts import ScenarioCases
-from tripos_compiler.statements.steps import Steps
+from tripos_compiler.statements.steps import Steps, length_in
 
 MOST_ROWS = 2_000
 """So many rows are compared with each other."""
@@ -172,21 +172,18 @@ def _keys(program: Program, rows: Sequence[Mapping[str, Any]], steps: Steps) -> 
 
 
 def _prompts(program: Program, rows: Sequence[Mapping[str, Any]], steps: Steps) -> None:
-    """Rows that have more prompts than may be asked."""
-    for statement, prompts, most in steps.scripts:
-        longer = [number for number, names in enumerate(rows, 1) if (_length(prompts, names) or 0) > most]
+    """Rows that have more prompts, or elements, than may be asked."""
+    for counted in steps.scripts:
+        longer = [
+            number for number, names in enumerate(rows, 1) if (length_in(counted.listed, names) or 0) > counted.most
+        ]
         if longer:
             more = f", and {len(longer) - 1} more have too many" if len(longer) > 1 else ""
-            message = f"row {longer[0]} of this scenario has more than {most} prompts{more}"
-            span = statement.of("prompts")[0].syntax("count").span
-            program.diagnostics.error("E0803", message, span, help="write the greatest number that a row has")
-
-
-def _length(prompts: Expr, names: Mapping[str, Any]) -> int | None:
-    try:
-        return len(evaluate(prompts, names))
-    except (Unavailable, LookupError):
-        return None
+            message = f"row {longer[0]} of this scenario has more than {counted.most} prompts{more}"
+            if counted.noun == "elements":
+                message = f"row {longer[0]} of this scenario has more than {counted.most} elements{more}"
+            help_ = "write the greatest number that a row has"
+            program.diagnostics.error("E0803", message, counted.span, help=help_)
 
 
 def _lacks_key(options: Expr, place: Expr, names: Mapping[str, Any]) -> bool:

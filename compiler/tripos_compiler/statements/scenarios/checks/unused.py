@@ -56,12 +56,12 @@ OF_USE = frozenset({"W0209", "W0610", "W0611"})
 def check_unused_steps(program: Program, statement: Statement, scenario: Scenario, steps: Steps) -> None:
     """Warn of replies that nothing takes, and of arms under which nothing differs."""
     taken = {name for treatment in scenario.treatments for step in treatment.steps for name in names_used(step)}
-    for step in steps.lowered:
-        if isinstance(step, Ask | Converse | Retrieve) and step.name not in taken:
-            name = steps.wholes[step.name]  # of an ask with several prompts the last turn is not taken
-            message = f"nothing uses the result of `{name.text}`"
-            help_ = "score it, put it in a prompt, or remove the step: its calls are paid for"
-            program.diagnostics.warning("W0611", message, name.span, help=help_)
+    left = [step for step in steps.lowered if isinstance(step, Ask | Converse | Retrieve) and step.name not in taken]
+    for name in {steps.wholes[step.name].text: steps.wholes[step.name] for step in left}.values():
+        # of an ask with several prompts the last turn is not taken
+        message = f"nothing uses the result of `{name.text}`"
+        help_ = "score it, put it in a prompt, or remove the step: its calls are paid for"
+        program.diagnostics.warning("W0611", message, name.span, help=help_)
     for arm in scenario.arms:
         alike: dict[tuple[tuple[str, str], ...], set[tuple[str, ...]]] = {}
         for treatment in scenario.treatments:
