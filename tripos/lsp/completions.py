@@ -40,7 +40,13 @@ COMPARING = ("EQ", "NE", "IN", "NOT_IN")
 FILLINGS = {"VERSION": "1.0.0", "COUNT": "1", "NUMBER": "0", "RANGE": "1..5", "TYPE": "text", "LANGUAGES": "en"}
 """What stands in a slot until it is typed over; in any other its own name."""
 LANGUAGES = ("en", "zh", "es", "fr", "de", "ar", "hi", "ja", "ko", "pt", "ru")
-EXPRESSIONS = frozenset({"COND", "FILTER", "VALUE", "CALL"})
+EXPRESSIONS = frozenset(
+    {
+        *("COND", "FILTER", "VALUE", "CALL", "LIST", "ELEMENTS", "CONDITION", "OPTIONS", "KEY", "DRAW", "WHO", "WORTH"),
+        *("START", "OTHERS"),
+    }
+)
+"""The slots that take an expression."""
 
 
 def expression(view: View, cursor: Cursor) -> Iterator[Proposal]:

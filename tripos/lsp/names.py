@@ -73,7 +73,7 @@ def _recorded(compilation: Compilation, path: str, start: int, end: int) -> Mapp
     ]
     if not found:
         return None
-    _, scope = min(found, key=lambda pair: pair[0].high - pair[0].low)
+    _, scope = min(reversed(found), key=lambda pair: pair[0].high - pair[0].low)  # of two the inner one, noted later
     return {name: binding for name, binding in scope.items() if not _is_later(binding, path, start)}
 
 

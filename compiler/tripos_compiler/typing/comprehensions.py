@@ -144,6 +144,7 @@ def _is_count(syntax: Syntax) -> bool:
 def check_loop(elaborator: Checker, written: LoopSyntax) -> CheckedLoop | None:
     """Return the checked loop; None where it is wrong, which is reported."""
     name, program = written.name, elaborator.program
+    program.index.scopes.append((written.of.span, elaborator.scope))
     listed = elaborator.infer(written.of)
     if listed is None:
         return None

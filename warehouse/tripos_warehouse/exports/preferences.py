@@ -12,7 +12,7 @@ from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.exports.distillation import Example, Training, metric_weights, no_such_score, score_condition
 from tripos_warehouse.exports.held_out import read_held_out
-from tripos_warehouse.exports.replies import ExportedReply, ReplyQuery, plain, read_replies
+from tripos_warehouse.exports.replies import ExportedReply, ReplyQuery, asked_of_elements, plain, read_replies
 from tripos_warehouse.query import Connection
 from tripos_warehouse.views import RunRecord, are_counted
 
@@ -99,9 +99,16 @@ def difference(one: Marks, two: Marks, weights: Mapping[str, float]) -> float | 
 
 
 def _marks(connection: Connection, plan: Plan, run: RunRecord, by: str) -> dict[str, Marks]:
+    """Return what replies got. Of an ask for each element of a list none got any: its scores are of all elements."""
+    apart = ""
+    if names := asked_of_elements(plan):
+        steps = ", ".join(map(sql.text, names))
+        apart = (
+            f"and sample_id not in (select sample_id from {sql.name(run.benchmark)}.samples where step in ({steps}))"
+        )
     rows = connection.execute(
         f"""select sample_id, metric, evaluator, avg(value) from {sql.name(run.benchmark)}.scores
-        where {score_condition(by)} and value is not null and {are_counted(plan)} group by all order by all"""
+        where {score_condition(by)} and value is not null and {are_counted(plan)} {apart} group by all order by all"""
     ).fetchall()
     found: dict[str, dict[tuple[str, str | None], float]] = {}
     for sample, metric, evaluator, value in rows:

@@ -98,7 +98,7 @@ def steps_of(plan: Plan, rows: Sequence[str]) -> set[str]:
     return {step.name for step in asks if step.name in rows or (step.script and step.script in rows)}
 
 
-def _about_elements(plan: Plan) -> list[str]:
+def asked_of_elements(plan: Plan) -> list[str]:
     """Return the asks for each element of a list, none of which goes on from another."""
     asks = (step for each in plan.scenarios for step in each.steps if isinstance(step, Ask))
     return list(dict.fromkeys(step.name for step in asks if step.element is not None))
@@ -115,7 +115,7 @@ def read_replies(connection: Connection, plan: Plan, run: RunRecord, wanted: Rep
     columns = place_columns(plan)
     query = f"""select sample_id, item_id, model, sample_number, status, finish_reason, messages, reply,
       {", ".join(map(sql.name, columns))}
-    from {last_turns(plan, [*wanted.rows, *_about_elements(plan)])}
+    from {last_turns(plan, [*wanted.rows, *asked_of_elements(plan)])}
     where role = {sql.text(run.compared_role)}
       and step in ({", ".join(map(sql.text, sorted(steps_of(plan, wanted.rows))))})
       and model in ({", ".join(map(sql.text, wanted.models))})
