@@ -138,8 +138,10 @@ def compile_spec(
 
 
 def _plan(program: Program) -> Plan:
+    """Return the plan. Its parts were validated as they were made, and whoever reads a plan from a file validates all
+    of it, so that a check does without the validator of whole plans."""
     assert program.benchmark is not None
-    return Plan(
+    return Plan.model_construct(
         benchmark=program.benchmark,
         extends=tuple(sorted(_extended(program), key=lambda each: each.name)),
         roles=tuple(program.roles.values()),

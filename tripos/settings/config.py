@@ -38,12 +38,15 @@ def checked_address(text: str) -> str:
     return text.rstrip("/")
 
 
+CONFIG = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
 class EndpointConfig(BaseModel):
     """Where a model, or every model of a provider, is reached, and how hard. `api_key_env` names an environment
     variable; `name` says who answers there, and stays when that moves. `replicas` are further addresses of the same,
     and `warm_up_s` is how long a run waits until it is there. `media` says what it takes beside texts."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = CONFIG
     base_url: str
     api_key_env: str | None = None
     name: str | None = Field(default=None, min_length=1)
@@ -70,7 +73,7 @@ class EndpointConfig(BaseModel):
 class PriceConfig(BaseModel):
     """The price of a model, in USD per million tokens. `max_output`: how many tokens a reply of it may have."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = CONFIG
     input: Cost
     output: Cost
     cached_input: Cost | None = None
@@ -81,7 +84,7 @@ class LimitsConfig(BaseModel):
     """How calls are let out. Rates hold for each endpoint that has none of its own; seconds and minutes are of the
     clock."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = CONFIG
     max_connections: int = Field(default=16, ge=1, le=4096)
     max_retries: int = Field(default=5, ge=0, le=100)
     timeout_s: float = Field(default=600.0, gt=0, le=86400)
@@ -95,7 +98,7 @@ class ClusterConfig(BaseModel):
     """The machines of a run that is given to a cluster: its shards, and what each of them gets. Keys come from the
     environment there, or from the Kubernetes Secret that `secret` names."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = CONFIG
     shards: int = Field(default=8, ge=1, le=1000)
     time_limit_s: float | None = Field(default=None, ge=60, le=30 * 86400)
     cpus: int = Field(default=1, ge=1, le=1024)
@@ -119,7 +122,7 @@ class ProgramConfig(BaseModel):
     """A program that a run may start, for that it stands here: its limits, and the address of a service. `unsandboxed`:
     it may execute what models write without a sandbox."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = CONFIG
     timeout_s: float = Field(default=120.0, gt=0, le=86400)
     memory_mb: int = Field(default=4096, ge=64, le=1_048_576)
     batch: int = Field(default=8, ge=1, le=1024)
@@ -136,7 +139,7 @@ class ProgramConfig(BaseModel):
 class CheckConfig(BaseModel):
     """The settings of checks. `deny` has the codes of warnings that count as errors, or `warnings` for all."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = CONFIG
     deny: Texts = ()
 
 
@@ -151,7 +154,7 @@ TYPED = {"typed": True}
 class ProfileSettings(BaseModel):
     """The settings of a file and each of its profiles. Paths are relative to the file."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = CONFIG
     data: Texts = ()
     releases: Texts = ()
     store: str = "results"

@@ -55,7 +55,7 @@ class Canonical(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
-    @model_serializer(mode="wrap")
+    @model_serializer(mode="wrap", return_type=dict[str, Any])
     def _canonical(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return leave_out(self, write(self))
 
@@ -117,7 +117,7 @@ class Ordered(Part):
             raise ValueError(f"`order` does not have the names of `{cls._mapping}`")
         return {**given, cls._mapping: {name: named[name] for name in order}, "order": ()}
 
-    @model_serializer(mode="wrap")
+    @model_serializer(mode="wrap", return_type=dict[str, Any])
     def _canonical(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         written = leave_out(self, write(self))
         names = list(getattr(self, self._mapping))
