@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from tests.annotation.conftest import Rows, batches, fill
 from tests.conftest import Command
+from tripos.annotation.allocation import in_proportion
 
 DRAWN = "select drawn_of, count(*) as n from main.judgements where evaluator = 'human/anna' group by all order by all"
 
@@ -91,8 +94,31 @@ def test_a_sample_goes_where_earlier_grades_varied_more(ran: Path, tripos: Comma
     assert all(row["drawn_of"] for row in batch["rows"])
 
 
-@pytest.mark.parametrize("option", ["--whole-items", "--optimal"])
-def test_how_a_sample_is_drawn_wants_a_sample(ran: Path, tripos: Command, option: str) -> None:
-    done = tripos("annotate", "--name", "anna", option)
+@pytest.mark.parametrize("option", [["--whole-items"], ["--optimal"], ["--balance", "x"]], ids=" ".join)
+def test_how_a_sample_is_drawn_wants_a_sample(ran: Path, tripos: Command, option: list[str]) -> None:
+    done = tripos("annotate", "--name", "anna", *option)
     assert done.code == 2
     assert "`--sample` is missing" in done.err
+
+
+def test_each_has_the_same_chance_where_parts_are_balanced() -> None:
+    parts, rng = ["a"] * 6 + ["b"] * 3 + ["c"], random.Random(3)
+    drawn: Counter[int] = Counter()
+    for _ in range(4000):
+        order = rng.sample(range(10), 10)
+        starts = {part: rng.random() for part in "abc"}
+        front = in_proportion(order, [parts[each] for each in order], order, starts)[:4]
+        taken = Counter(parts[each] for each in front)
+        assert taken["a"] in (2, 3) and taken["b"] in (1, 2) and taken["c"] in (0, 1)
+        drawn.update(front)
+    assert all(1480 < drawn[each] < 1720 for each in range(10)), drawn  # 1600, and four standard errors
+
+
+def test_a_sample_has_the_values_of_a_column_in_their_proportions(ran: Path, tripos: Command) -> None:
+    wrong = tripos("annotate", "--name", "anna", "--sample", "4", "--balance", "nothing")
+    assert (wrong.code, "no reply has an axis, arm or column `nothing`" in wrong.err) == (2, True)
+    known = wrong.err.split("there are ")[1].split(",")[0].strip()
+    assert tripos("annotate", "--name", "anna", "--sample", "4", "--balance", known).code == 0
+    [batch] = batches()
+    assert batch["chosen"]["balance"] == [known]
+    assert all(row["drawn_of"] for row in batch["rows"])

@@ -529,6 +529,36 @@ def test_a_formula_lies_between_the_ends_that_numbers_set(figure: str, ends: tup
     assert (found.low, found.high) == ends
 
 
+POOLED = """benchmark demo "1.0.0" { languages en }
+role candidate compared
+role judge panel
+scorer marks(reply: text) by judge { prompt "{{ reply }}", gives 1..5 }
+scorer tens(reply: text) by judge { prompt "{{ reply }}", gives 0..10 }
+scenario talk {
+  ask answer by candidate { prompt "Talk." }
+  score one = marks(answer.text)
+  score two = tens(answer.text)
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("figure", "ends"),
+    [
+        ("sum(one) / count(one)", (1, 5)),
+        ("(sum(one) + sum(two)) / (count(two) + count(one))", (0, 10)),
+        ("(sum(one) / count(one) - 1) / 4", (0, 1)),
+        ("sum(one) / count(two)", (None, None)),
+        ("(sum(one) + sum(one)) / count(one)", (None, None)),
+        ("(sum(one) - sum(two)) / (count(one) + count(two))", (None, None)),
+        ("sum(one) * count(one)", (None, None)),
+    ],
+)
+def test_a_sum_over_its_count_is_a_mean(figure: str, ends: tuple[float | None, float | None]) -> None:
+    [found] = plan_of(compile_text(f"{POOLED}measure pooled = {figure}\n")).measures
+    assert (found.low, found.high) == ends
+
+
 def test_scores_of_one_name_lie_between_the_ends_of_all() -> None:
     values = "parsed when reply.word == low\n  score it = -reply.sure when reply.word != low"
     [found] = plan_of(compile_text(FIELDS.replace("VALUE", values))).measures

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from statistics import fmean, pvariance, variance
 from types import MappingProxyType
 from typing import TypeVar
@@ -96,3 +96,30 @@ def by_shares(queues: Mapping[Part, Sequence[T]], shares: Mapping[Part, float]) 
         key = max(left, key=lambda each: shares[each] / (taken[each] + 0.5))
         yield queues[key][taken[key]]
         taken[key] += 1
+
+
+def in_proportion(
+    queue: Sequence[T], parts: Sequence[str], units: Sequence[Hashable], starts: Mapping[str, float]
+) -> list[T]:
+    """Return a queue in an order in which any number from its front has the parts in their proportions.
+
+    The j-th unit of a part of N, from 0, is put at (j + u) / N, where u, the part's start, is drawn between 0 and 1. So
+    whatever is in a random order before has the same chance to come among the first n (systematic sampling: Madow and
+    Madow 1944, "On the theory of systematic sampling"), and a larger number contains the smaller. What is of one unit
+    stays together, in the part of its first.
+
+    >>> "".join(in_proportion("aaaaaabbb", list("aaaaaabbb"), range(9), {"a": 0.5, "b": 0.4}))
+    'abaabaaba'
+    """
+    first: dict[Hashable, tuple[str, int]] = {}
+    sizes: dict[str, int] = defaultdict(int)
+    for part, unit in zip(parts, units, strict=True):
+        if unit not in first:
+            first[unit] = part, sizes[part]
+            sizes[part] += 1
+
+    def place(at: int) -> float:
+        part, number = first[units[at]]
+        return (number + starts[part]) / sizes[part]
+
+    return [queue[at] for at in sorted(range(len(queue)), key=place)]

@@ -10,11 +10,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from tripos.annotation.allocation import NO_SPREADS, Spreads, by_shares, spreads
+from tripos.annotation.allocation import NO_SPREADS, Spreads, by_shares, in_proportion, spreads
 from tripos.annotation.batch import Batch, HandedReply, evaluator_of, every_batch, name_of, row_name, save_batch
 from tripos.annotation.gradable import GradableReply, ShownReply
 from tripos.annotation.replies import RunReplies, chosen_role
 from tripos.ui import Failure
+from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language import Drawn
 from tripos_compiler.plan import Plan, digest
 from tripos_warehouse.measures import find_corrected
@@ -43,6 +44,8 @@ class AssignmentOptions:
     """True if items are drawn, each with every reply to it, and the same ones of each model."""
     optimal: bool | None = None
     """True if a scenario and model has the more of the sample the more grades varied there (`spreads`)."""
+    balance: tuple[str, ...] = ()
+    """Axes, arms and columns whose values the sample has in their proportions, in each scenario and model."""
 
     @property
     def whole(self) -> bool:
@@ -145,10 +148,35 @@ def _interleaved(
     by_scenario: dict[str, dict[str, list[GradableReply]]] = {}
     for each in sorted(candidates, key=place):
         by_scenario.setdefault(each.scenario, {}).setdefault(each.of, []).append(each)
+    if choice.balance:
+        for models in by_scenario.values():
+            models.update({of: _balanced(queue, choice) for of, queue in models.items()})
     if spread:
         queues = {(name, model): queue for name, own in by_scenario.items() for model, queue in own.items()}
         return list(by_shares(queues, {key: len(queue) * spread.get(key, 1.0) for key, queue in queues.items()}))
     return list(turns([list(turns(list(models.values()))) for models in by_scenario.values()]))
+
+
+def _balanced(queue: Sequence[GradableReply], choice: AssignmentOptions) -> list[GradableReply]:
+    """Return a queue with the values of what is to be balanced in their proportions, however much of it is drawn."""
+    of = "" if choice.whole_items else queue[0].of  # whole items are those of each model
+    parts = ["".join(f"{each.value_of(name)}\n" for name in choice.balance) for each in queue]
+    units = [_item(each) if choice.whole_items else each.key for each in queue]
+    starts = {part: int(digest(["balance", choice.seed, of, part])[:8], 16) / 16**8 for part in parts}
+    return in_proportion(queue, parts, units, starts)
+
+
+def _known_values(every: Sequence[GradableReply], choice: AssignmentOptions) -> None:
+    """Raise `Failure` R0202 for something to balance that no reply has, or that no whole item has one value of."""
+    for name in choice.balance:
+        known = sorted({each for reply in every for each in reply.value_names})
+        if name not in known:
+            close = nearest(name, known)
+            hint = f"did you mean `{close}`?" if close else f"there are {', '.join(known) or 'none'}"
+            raise Failure("R0202", f"no reply has an axis, arm or column `{name}`", hint)
+        if choice.whole_items and any(name in reply.arms for reply in every):
+            told = f"`--balance {name}`: an item has replies in each value of the arm"
+            raise Failure("R0202", told, f"leave out `--whole-items`, or `--balance {name}`")
 
 
 def turns(queues: Sequence[Sequence[GradableReply]]) -> Iterator[GradableReply]:
@@ -207,6 +235,7 @@ class AssignmentDesk:
         handed = self._handed()
         replies = self.replies
         every = list(replies.candidates())
+        _known_values(every, choice)
         learned = spreads(self.connection, self.plan, self.role) if choice.optimal else NO_SPREADS
         drawn = draw(every, choice, handed, replies.show, learned)
         sought, graded = len(drawn), replies.graded()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tripos.annotation.batch import OtherReply, WantedGrade, key_of
@@ -33,6 +34,21 @@ class GradableReply:
     def of(self) -> str:
         """The model whose reply it is, or the two, in the order of their names."""
         return self.model if self.other is None else " & ".join(sorted((self.model, self.other.model)))
+
+    @property
+    def arms(self) -> Mapping[str, str]:
+        """The arms that it was made in, each with its value."""
+        return self.unit.bound.treatment.arms
+
+    @property
+    def value_names(self) -> Iterable[str]:
+        """The axes, arms and columns that it has a value of."""
+        return {*self.unit.case.context, *self.arms, *self.unit.case.fields}
+
+    def value_of(self, name: str) -> str:
+        """Return its value of an axis, an arm or a column, as a text; an empty one where it has none."""
+        case = self.unit.case
+        return str(case.context.get(name, self.arms.get(name, case.fields.get(name, ""))))
 
     @property
     def scenario(self) -> str:

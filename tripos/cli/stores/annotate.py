@@ -66,6 +66,7 @@ def _check(options: Namespace) -> None:
         "overlap",
         "whole_items",
         "optimal",
+        "balance",
         "limit",
         "only",
         "scenario",
@@ -142,7 +143,7 @@ def _output(options: Namespace) -> Path:
 def _choice(options: Namespace, desk: AssignmentDesk) -> AssignmentOptions:
     if options.overlap is not None and options.sample is None:
         raise Failure("R0202", "`--overlap` is a share of a sample, but `--sample` is missing", "give --sample N too")
-    for name in ("whole-items", "optimal"):
+    for name in ("whole-items", "optimal", "balance"):
         if getattr(options, name.replace("-", "_")) and options.sample is None:
             raise Failure(
                 "R0202", f"`--{name}` says how a sample is drawn, but `--sample` is missing", "give --sample N"
@@ -158,6 +159,7 @@ def _choice(options: Namespace, desk: AssignmentDesk) -> AssignmentOptions:
         _items(options.subset, desk),
         options.whole_items or None,
         options.optimal or None,
+        tuple(options.balance),
     )
 
 

@@ -97,6 +97,8 @@ def add_annotate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--whole-items", action="store_true", help=help_)
     help_ = "with --sample: draw more where earlier grades varied more, by scenario and model"
     parser.add_argument("--optimal", action="store_true", help=help_)
+    help_ = "with --sample: draw each value of this axis, arm or column in its proportion; may be repeated"
+    parser.add_argument("--balance", metavar="NAME", action="append", default=[], help=help_)
     parser.add_argument("--limit", type=positive, metavar="N", help="use at most N items for each scenario")
     help_ = "use only items, or replies, with this value of an axis or arm; may be repeated"
     parser.add_argument("--only", metavar="AXIS=V[,V]", action="append", default=[], help=help_)

@@ -7,14 +7,15 @@ A measure that a formula names is taken in every cell of the formula, so `gain b
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from statistics import harmonic_mean
 
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language.figures import Range
-from tripos_compiler.plan import FIXED, Constant, Figure, Formula, Measured
+from tripos_compiler.plan import FIXED, Aggregate, Constant, Figure, Formula, Measured
 from tripos_compiler.source import (
     Argument,
     BinaryExpr,
@@ -268,8 +269,31 @@ def _binary(reading: FigureContext, syntax: BinaryExpr) -> TypedFigure | None:
     elif one is not None and syntax.operator == "*":
         scale = scales.scaled(right.scale, one)
     else:
-        scale = Scale()
+        scale = Scale() if syntax.operator == "*" else Scale(_bounds_of_pooled(left, right))
     return _formula(syntax.operator, [left, right], syntax, scale)
+
+
+def _bounds_of_pooled(left: TypedFigure, right: TypedFigure) -> tuple[float, float] | None:
+    """Return the ends of a sum of sums over a sum of counts of the same values, a mean of all of them: the least and
+    the greatest of theirs. None of another quotient."""
+    sums, counts = Counter(_summands(left.figure, "sum")), Counter(_summands(right.figure, "count"))
+    if None in sums or sums != counts:
+        return None
+    ends = [leaf.scored[0].ends for leaf in left.leaves]
+    lows, highs = ([end for end in side if end is not None] for side in zip(*ends, strict=True))
+    return (min(lows), max(highs)) if len(lows) == len(highs) == len(ends) else None
+
+
+def _summands(figure: Figure, function: str) -> Iterator[str | None]:
+    """Yield what a sum of aggregates of that name takes, each as a text; None for anything else."""
+    match figure:
+        case Formula(operator="+", values=values):
+            for each in values:
+                yield from _summands(each, function)
+        case Aggregate(function=name, of=None) if name == function:
+            yield figure.model_copy(update={"function": ""}).model_dump_json()
+        case _:
+            yield None
 
 
 def _computed(operator: str, one: float, other: float) -> float:

@@ -49,15 +49,15 @@ def label_components(
     if items < FEWEST_ITEMS:
         return Unknown(f"people graded {items} items: it takes {FEWEST_ITEMS}")
     rows = np.array([(people[key], judges[key]) for key in both])
-    return GradedItems(_of_difference(rows, [item for item, _ in both], [model for _, model in both]), items)
+    return GradedItems(label_lessons(rows, [item for item, _ in both], [model for _, model in both]), items)
 
 
-def _of_difference(rows: Floats, items: Sequence[str], models: Sequence[str]) -> LabelComponents:
+def label_lessons(rows: Floats, items: Sequence[str], models: Sequence[str]) -> LabelComponents:
     """Return twice the variance and the covariance within items, of rows of (people, judges) in which each model has
     the mean 0; where too few items have two models, those of a model as the correlation leaves them.
 
     >>> rows = np.array([[1.0, 2.0], [-1.0, -2.0], [-2.0, -1.0], [2.0, 1.0]])
-    >>> found = _of_difference(np.tile(rows, (4, 1)), [item for item in "abcdefgh" for _ in "ab"], ["a", "b"] * 8)
+    >>> found = label_lessons(np.tile(rows, (4, 1)), [item for item in "abcdefgh" for _ in "ab"], ["a", "b"] * 8)
     >>> round(found.people, 2), round(found.items, 2)
     (10.29, 10.29)
     """
