@@ -28,7 +28,7 @@ PAGES: dict[str, tuple[str, ...]] = {name: (name,) for name in ALONE} | {
     "prompts": ("prompts", "ends"),
     "options": ("options",),
     "likelihood": ("likelihood", "plain"),
-    "state": ("state",),
+    "state": ("state", "user"),
     "tools": ("tool", "tools"),
     "let": ("let", "named"),
     "use": ("use", "use_release"),

@@ -253,6 +253,9 @@ CONSTRUCTS: tuple[Construct, ...] = (
         once=True,
     ),
     Construct(
+        "user", ("ask",), "user ROLE BLOCK", "a role that answers each turn without a call", body="speaker", once=True
+    ),
+    Construct(
         "returns",
         ("ask", "made", "verify", "walk"),
         "returns [TYPE] [BLOCK]",
@@ -294,7 +297,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
     # conversations and retrieval
     Construct("speaker", ("converse",), "NAME BLOCK", "a role that talks", body="speaker", keyword=""),
     Construct("opens", ("converse",), "opens ROLE", "the role that speaks first", once=True),
-    Construct("until", ("converse",), "until ROLE says STRING", "the text that ends the conversation"),
+    Construct("until", ("converse", "ask"), "until ROLE says STRING", "the text that ends the conversation"),
     Construct("limit", ("converse",), "limit COUNT turns", "the largest number of turns", once=True),
     Construct("repeat", ("converse",), "repeat COUNT", "conversations for each row", once=True),
     Construct("where", ("retrieve",), "where FILTER", "the rows to consider", once=True),

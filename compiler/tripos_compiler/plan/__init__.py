@@ -149,6 +149,7 @@ from tripos_compiler.plan.steps import (
 from tripos_compiler.plan.tool_calls import (
     LIMIT,
     REPLIED,
+    SAID,
     SAID_IN_LOOP,
     SAID_WITH_CALLS,
     TOOL_CALL,
@@ -173,6 +174,7 @@ __all__ = [
     "LIMIT",
     "REPLIED",
     "RESERVED",
+    "SAID",
     "SAID_IN_LOOP",
     "SAID_WITH_CALLS",
     "TOKEN_PROBABILITIES",

@@ -59,6 +59,10 @@ class Ask(Part):
     offered: Expr | None = None
     acts: tuple[Expr, ...] = ()
     """Of a turn whose calls are made: a call for each tool, of its function with the state before."""
+    user: str | None = None
+    """Of such a turn the role that answers where nothing is called."""
+    opened: bool = False
+    """Whether its `chat` begins with a turn of its own, before which stands what asks it to begin."""
     returns: Type | None = None
     numbers: dict[str, str] = {}
     """For a language the locale in which numbers are read that a reply writes outside JSON; `en` where none is said."""

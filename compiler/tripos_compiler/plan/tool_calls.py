@@ -82,8 +82,8 @@ def calling_type(tools: Sequence[Tool]) -> RecordType:
     return RecordType(fields={"text": TextType(), "calls": ListType(of=TOOL_CALL), **declared})
 
 
-LIMIT, REPLIED = "limit", "replied"
-"""How a loop of calls ended: there were no more turns, or a reply had no call."""
+LIMIT, REPLIED, SAID = "limit", "replied", "said"
+"""How a loop of calls ended: there were no more turns, a reply had no call, or the user said what ends it."""
 
 
 def loop_type(tools: Sequence[Tool]) -> RecordType:
@@ -96,7 +96,7 @@ def loop_type(tools: Sequence[Tool]) -> RecordType:
             "results": ListType(of=TOOL_RESULT),
             "replies": ListType(of=TextType()),
             "turns": DialogueType(),
-            "ended": ChoiceType(values=(REPLIED, LIMIT)),
+            "ended": ChoiceType(values=(REPLIED, SAID, LIMIT)),
         }
     )
 

@@ -89,7 +89,7 @@ class SourcePlaces:
     def step(self, scenario: str, name: str) -> Statement:
         """Return the statement of a step; that of the scenario, where it has none of its own. A turn of an ask with
         several prompts has that of the ask."""
-        outer, turn_of = self.scenario(scenario), name.partition("(")[0]
+        outer, turn_of = self.scenario(scenario), name.partition("(")[0].partition(".")[0]
         for each in outer.body:
             if each.find_name("name") is None:
                 continue

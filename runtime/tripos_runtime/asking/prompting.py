@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from tripos_compiler.language import (
@@ -148,7 +149,10 @@ def ask_messages(
     shots = [message for each in step.shots for message in _examples(each, case, names, sources, placeholders)]
     chat: Sequence[Message] = []
     if step.chat is not None:
-        chat = _dialogue(step.chat, names, lambda turns: chat_messages(turns, step.role), placeholders)
+        begun = [Message("user", opening_text(case.language))] if step.opened else []
+        chat = [*begun, *_dialogue(step.chat, names, lambda turns: chat_messages(turns, step.role), placeholders)]
+    if step.takes_results and _has_called(step, names):
+        question = replace(question, prompt=None)
     if step.continues is not None and earlier is not None:
         chat = (*(each for each in earlier if each.role != TOOL), *_replied(step, names, placeholders))
     elif step.continues is not None:
@@ -245,7 +249,7 @@ def _replied(step: Ask, names: Mapping[str, Any], placeholders: PromptPlaceholde
     """Return the reply to the step that is continued as an earlier turn, with what came of its calls. An empty one is
     shown as a turn of a conversation is."""
     assert step.continues is not None
-    if step.takes_results:
+    if step.takes_results and _has_called(step, names, pending=step.prompt is None):
         came = Ref(path=(step.continues, "came"))
         try:
             calls, results = evaluate(came, names)
@@ -262,6 +266,14 @@ def _replied(step: Ask, names: Mapping[str, Any], placeholders: PromptPlaceholde
             raise
         text = placeholders.hole(Hole(expr=said, type=TextType()), reason)
     return [Message("assistant", text if text.strip() else SILENT)]
+
+
+def _has_called(step: Ask, names: Mapping[str, Any], *, pending: bool = False) -> bool:
+    """Return true if the turn before called a tool, or where that is not there yet, what is said."""
+    try:
+        return bool(evaluate(Ref(path=(str(step.continues), "calls")), names))
+    except Unavailable:
+        return pending
 
 
 def shorter(

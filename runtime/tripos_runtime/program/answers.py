@@ -28,6 +28,7 @@ from tripos_compiler.plan import (
 )
 from tripos_runtime.asking import PreparedQuestion
 from tripos_runtime.asking.functions import Suspended, suspending
+from tripos_runtime.models import TOOL, Message
 from tripos_runtime.program.calls import StepCall
 from tripos_runtime.program.names import Names
 from tripos_runtime.program.needs import Program, ProgramValue, ReplyNeed, is_pending
@@ -75,8 +76,19 @@ def answered(need: ReplyNeed) -> Program:
     return got
 
 
-def acted(step: Ask, reply: str, names: Names) -> Program:
-    """Make the calls of a reply, and put what comes of them among the names, with what the turns before came to."""
+def heard(sent: Sequence[Message]) -> str:
+    """Return what the user said last, before a reply; nothing where results came after it."""
+    chat = [each for each in sent if each.role != TOOL]
+    return chat[-1].content if chat and chat[-1].role == "user" else ""
+
+
+USER = "user"
+"""Who has said what is asked, where it is no role."""
+
+
+def acted(step: Ask, reply: str, heard: str, names: Names) -> Program:
+    """Make the calls of a reply, and put what comes of them among the names, with what the turns before came to. The
+    user said what was `heard` before it; nothing where results were sent."""
     own, (text, calls) = names.values[step.name], said_calls(reply)
     try:
         earlier = evaluate(Ref(path=(str(step.continues), "so_far")), names.values) if step.takes_results else None
@@ -93,13 +105,18 @@ def acted(step: Ask, reply: str, names: Names) -> Program:
         "results": results,
         "calls": own["calls"],
         "replies": [] if calls else [text],
-        "turns": [{"speaker": step.role, "text": text}] if text else [],
+        "turns": [{"speaker": who, "text": said} for who, said in ((_user(step), heard), (step.role, text)) if said],
         **{tool.name: own[tool.name] for tool in step.tools},
     }
     if earlier is not None:
         so_far = {key: value if key == "state" else [*earlier[key], *value] for key, value in so_far.items()}
     so_far |= {"text": text, "ended": LIMIT if calls else REPLIED}
     names.acted(step, so_far, (write_calls(text, calls), [each["text"] for each in results]))
+
+
+def _user(step: Ask) -> str:
+    """Return who is the user of a loop: the role that answers, where it is one."""
+    return step.user or USER
 
 
 def _made(step: Ask, call: ToolCall, state: Any) -> Program:

@@ -95,6 +95,7 @@ class StepOutcomes:
         self._trees: dict[int, _Branch | bool | None] = {}
         self._looks: dict[Hashable, tuple[Callable[[Case], Hashable], Hashable]] = {}
         """What was looked at in the case at hand, in order, and what was seen."""
+        self._outcomes: dict[int, frozenset[bool]] = {}
 
     def always(self, step: Step) -> bool:
         """Return true if a step takes place in every case, whatever is replied."""
@@ -133,7 +134,7 @@ class StepOutcomes:
     ) -> tuple[_Branch | bool | None, Sequence[tuple[Callable[[Case], Hashable], Hashable]], bool | None]:
         """Return the beginning of a step's tree, what is looked at in a case and what was seen, and what it comes
         to."""
-        self._looks = {}
+        self._looks, self._outcomes = {}, {}
         done = self._done(step, case)
         found = None if len(done) > 1 else True in done
         looks = list(self._looks.values())
@@ -156,14 +157,17 @@ class StepOutcomes:
         return value if isinstance(value, str) else None
 
     def _done(self, step: Step, case: Case) -> frozenset[bool]:
-        """Return what may be of a step: that it takes place, and that it does not."""
+        """Return what may be of a step: that it takes place, and that it does not. It is worked out once a case."""
+        if (known := self._outcomes.get(id(step))) is not None:
+            return known
         found = {each == YES for each in (self._value(step.when, case) if step.when is not None else (YES,))}
         if True in found:
             for lacks in self._lacking(step, case):
                 found = {False} if lacks is True else found | {False} if lacks is None else found
                 if found == {False}:
                     break
-        return frozenset(found)
+        self._outcomes[id(step)] = done = frozenset(found)
+        return done
 
     def _lacking(self, step: Step, case: Case) -> Iterator[bool | None]:
         """Of all that a step takes, whether it lacks a value; None where a reply or a row decides."""
@@ -215,7 +219,7 @@ class StepOutcomes:
     def _lacking_texts(self, texts: Texts | None, case: Case) -> Iterator[bool | None]:
         if texts is None:
             return
-        own = self._seen("language", _language, case) if len(texts) > 1 else None
+        own = self._seen("language", lambda known: known.get("language"), case) if len(texts) > 1 else None
         for template in [texts[own]] if own in texts else texts.values():
             yield from self._lacking_text(template, case)
 
@@ -321,10 +325,6 @@ def _outcome(expr: Expr, case: Case) -> str:
         return YES if evaluate(expr, case) else NO
     except Unavailable:
         return VOID
-
-
-def _language(case: Case) -> Hashable:
-    return case.get("language")
 
 
 def _lacks(value: frozenset[str]) -> bool | None:

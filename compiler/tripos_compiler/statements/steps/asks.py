@@ -256,7 +256,7 @@ def _ask(steps: Steps, statement: Statement, when: Typed | bool | None, listed: 
         lower_options(steps, statement),
         lower_offered(steps, statement),
     )
-    loop = lower_state(steps, statement, () if tools is None else tools.declared)
+    loop = lower_state(steps, statement, () if tools is None else tools.declared, may_answer)
     good = question is None or (may_weigh(steps, statement, question.returns) and good)
     lowered = (when, chat, earlier, plain, options, script, loop)
     if not good or not known or False in lowered or question is None or shots is None or tools is None:

@@ -8,26 +8,35 @@ first turn after which there is no more.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 
 from tripos_compiler.constructs import Statement
+from tripos_compiler.language import names_in
 from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import (
+    LIMIT,
+    SAID,
     SAID_IN_LOOP,
     Ask,
     Binary,
     Call,
     Expr,
+    Hole,
     JsonType,
     Literal_,
     Ref,
+    Template,
+    Texts,
     TextType,
     Tool,
+    Unary,
     loop_type,
     tool_function_name,
 )
 from tripos_compiler.resolve import Binding, Typed
 from tripos_compiler.source import Name, Number, dataclass
-from tripos_compiler.statements.steps.steps import NOT_ASKED, Steps, warn_undefined
+from tripos_compiler.statements.prompts import Question, lower_question
+from tripos_compiler.statements.steps.steps import NOT_ASKED, Steps, warn_unasked, warn_undefined
 
 MOST_TURNS = 50
 SO_FAR = "so_far"
@@ -35,19 +44,41 @@ SO_FAR = "so_far"
 
 
 @dataclass(frozen=True)
+class LoopUser:
+    """The role that answers turns without a call, what it is told, and what it says to end the loop."""
+
+    role: Name
+    question: Question
+    ends: tuple[str, ...]
+
+    def ended(self, said: Expr) -> Expr:
+        """Return the condition that a turn of the user ends the loop."""
+        over: list[Expr] = [Call(function="contains", args=(said, Literal_(value=each))) for each in self.ends]
+        if not over:
+            return Literal_(value=False)
+        return reduce(lambda one, other: Binary(operator="or", left=one, right=other), over)
+
+
+@dataclass(frozen=True)
 class ToolLoop:
-    """The state that tools start from, and the most turns that a model may take."""
+    """The state that tools start from, the most turns that a model may take, and who answers them."""
 
     state: Typed
     most: int
+    user: LoopUser | None = None
 
 
-def lower_state(steps: Steps, statement: Statement, tools: Sequence[Tool]) -> ToolLoop | bool | None:
+MayAnswer = Callable[[Steps, Name], bool]
+
+
+def lower_state(
+    steps: Steps, statement: Statement, tools: Sequence[Tool], may_answer: MayAnswer
+) -> ToolLoop | bool | None:
     """Return the loop of an ask; None where it has none, False where anything of it is wrong, which is reported."""
-    written = statement.one_of("state")
+    written, user = statement.one_of("state"), _user(steps, statement, may_answer)
     if written is None:
-        return None
-    program, good = steps.program, True
+        return None if user is None else False
+    program, good = steps.program, user is not False
     value, count = written.syntax("value"), written.syntax("count")
     if not statement.of("tools"):
         help_ = "name tools that have functions: `tools find_order, cancel_order`"
@@ -79,50 +110,154 @@ def lower_state(steps: Steps, statement: Statement, tools: Sequence[Tool]) -> To
         message = f"a model has between 1 and {MOST_TURNS} turns"
         program.diagnostics.error("E0803", message, count.span, help=f"write a number up to {MOST_TURNS}")
         good = False
-    return ToolLoop(state, most) if state is not None and good else False
+    other = user if isinstance(user, LoopUser) else None
+    return ToolLoop(state, most, other) if state is not None and good else False
+
+
+def _user(steps: Steps, statement: Statement, may_answer: MayAnswer) -> LoopUser | bool | None:
+    """Return the user of a loop; None where it has none, False where anything of it is wrong, which is reported."""
+    program, written, good = steps.program, statement.one_of("user"), True
+    if written is None or not statement.of("state"):
+        stray = [*statement.of("user"), *statement.of("until")]
+        for each in stray:
+            message = "only an ask with a `state` has a user" if statement.of("user") else "this ask has no user"
+            program.diagnostics.error("E0107", message, each.head, help="write a `state`, and `user ROLE { … }`")
+        return False if stray else None
+    role = written.name("role")
+    if not program.is_declared("role", role) or not may_answer(steps, role):
+        return False
+    if role.text == statement.name("role").text:
+        help_ = "declare a role for the user; one model may fill both"
+        program.diagnostics.error("E0202", f"`{role.text}` cannot be its own user", role.span, help=help_)
+        good = False
+    ends: list[str] = []
+    for each in statement.of("until"):
+        speaker, text = each.name("role"), each.text("string")
+        if speaker.text != role.text:
+            message, help_ = f"`{speaker.text}` is not the user", f"write `until {role.text} says …`"
+            program.diagnostics.error("E0201", message, speaker.span, help=help_, unknown=speaker.text)
+            good = False
+        elif not text.value.strip():
+            message = "every turn would end it: this text is empty"
+            program.diagnostics.error("E0803", message, text.span, help='write what is said: "done"')
+            good = False
+        ends.append(text.value)
+    question = lower_question(program, dict(steps.scope), written)
+    return LoopUser(role, question, tuple(ends)) if question is not None and good else False
 
 
 def lower_loop(steps: Steps, statement: Statement, first: Ask, loop: ToolLoop) -> None:
     """Add an ask for each turn that there may be; `first` has all that they have in common, and what is sent first."""
-    name = statement.name()
+    name, user = statement.name(), loop.user
     warn_undefined(steps, loop.state, NOT_ASKED)
-    turns: list[Ask] = []
+    if user is not None:
+        warn_unasked(steps, user.question, None)
+        for language, holes in user.question.system.holes.items() if user.question.system else ():
+            named = {found for hole in holes for found in names_in(hole.typed.expr)}
+            steps.mentioned.setdefault(language, set()).update(named)
+    turns: list[_LoopTurn] = []
     for number in range(1, loop.most + 1):
         before = turns[-1] if turns else None
-        state = loop.state.expr if before is None else Ref(path=(before.name, SO_FAR, "state"))
+        state = loop.state.expr if before is None else Ref(path=(before.ask.name, SO_FAR, "state"))
         acts = tuple(Call(function=tool_function_name(tool.name), args=(state,)) for tool in first.tools)
-        turn = first.model_copy(update={"name": f"{name.text}({number})", "acts": acts})
+        ask = first.model_copy(
+            update={"name": f"{name.text}({number})", "acts": acts, "user": user.role.text if user else None}
+        )
         if before is not None:
-            alone = {"system": None, "shots": (), "chat": None, "prompt": None, "continues": before.name}
-            more = _calls(before)
-            when = more if first.when is None else Binary(operator="and", left=first.when, right=more)
-            turn = turn.model_copy(update={**alone, "when": when})
-        turns.append(turn)
-        steps.lowered.append(turn)
-        steps.wholes[turn.name] = name
+            prompt = None if before.said is None else _prompt(steps, before.said)
+            alone = {"system": None, "shots": (), "chat": None, "prompt": prompt, "continues": before.ask.name}
+            ask = ask.model_copy(update={**alone, "when": _both(first.when, before.more)})
+        answer = None if user is None else _answer(first, ask, user)
+        turns.append(_LoopTurn(ask, answer, user))
+        for each in (ask, answer):
+            if each is not None:
+                steps.lowered.append(each)
+                steps.wholes[each.name] = name
     steps.scope[name.text] = _whole(name, first, turns)
     steps.define("ask", name, loop_type(first.tools))
 
 
-def _calls(turn: Ask) -> Expr:
-    """Return the condition that a turn calls any tool."""
-    count = Call(function="length", args=(Ref(path=(turn.name, "calls")),))
-    return Binary(operator=">", left=count, right=Literal_(value=0))
+@dataclass(frozen=True)
+class _LoopTurn:
+    """A turn of the model, and the user's answer to it, which is there where the model called nothing."""
 
+    ask: Ask
+    answer: Ask | None
+    user: LoopUser | None
 
-def _whole(name: Name, first: Ask, turns: Sequence[Ask]) -> Binding:
-    """Return what the name of a loop means: its last text, and behind a dot what it came to."""
+    @property
+    def calls(self) -> Expr:
+        """Return the condition that the turn calls any tool."""
+        count = Call(function="length", args=(Ref(path=(self.ask.name, "calls")),))
+        return Binary(operator=">", left=count, right=Literal_(value=0))
 
-    def at_the_end(value: Callable[[Ask], Expr]) -> Expr:
-        found = value(turns[-1])
-        for turn in reversed(turns[:-1]):
-            found = Call(function="choose", args=(_calls(turn), found, value(turn)))
+    @property
+    def said(self) -> Expr | None:
+        """Return what the user answers."""
+        return None if self.answer is None else Ref(path=(self.answer.name, "text"))
+
+    @property
+    def more(self) -> Expr:
+        """Return the condition that another turn follows, where there may be one."""
+        if self.said is None or self.user is None:
+            return self.calls
+        goes_on = Unary(operator="not", value=self.user.ended(self.said))
+        return Binary(operator="or", left=self.calls, right=goes_on)
+
+    def value(self, field: str, *, last: bool) -> Expr:
+        """Return what the loop came to where it ends with this turn."""
+        found = Ref(path=(self.ask.name, SO_FAR, field))
+        if self.said is None or self.user is None:
+            return found
+        if field == "turns":
+            role = Literal_(value=self.user.role.text)
+            with_answer = Call(function="with_turn", args=(found, role, self.said))
+            return Call(function="choose", args=(self.calls, found, with_answer))
+        if field == "ended":
+            over = Literal_(value=SAID)
+            return Call(function="choose", args=(self.more, Literal_(value=LIMIT), over)) if last else over
         return found
 
-    last = at_the_end(lambda turn: Ref(path=(turn.name, "text")))
+
+def _prompt(steps: Steps, said: Expr) -> Texts:
+    hole = Hole(expr=said, type=TextType())
+    return {language: Template(parts=(hole,)) for language in steps.program.languages}
+
+
+def _both(one: Expr | None, other: Expr) -> Expr:
+    return other if one is None else Binary(operator="and", left=one, right=other)
+
+
+def _answer(first: Ask, turn: Ask, user: LoopUser) -> Ask:
+    """Return the ask of the user after a turn."""
+    count = Call(function="length", args=(Ref(path=(turn.name, "calls")),))
+    silent = Binary(operator="==", left=count, right=Literal_(value=0))
+    number = turn.name.removeprefix(turn.script)
+    return Ask(
+        name=f"{turn.script}.{user.role.text}{number}",
+        role=user.role.text,
+        system=user.question.system.texts if user.question.system else None,
+        chat=Ref(path=(turn.name, SO_FAR, "turns")),
+        opened=True,
+        samples=first.samples,
+        settings=user.question.settings,
+        when=_both(first.when, silent),
+        fingerprint="",
+    )
+
+
+def _whole(name: Name, first: Ask, turns: Sequence[_LoopTurn]) -> Binding:
+    """Return what the name of a loop means: its last text, and behind a dot what it came to."""
+
+    def at_the_end(field: str) -> Expr:
+        found = turns[-1].value(field, last=True)
+        for turn in reversed(turns[:-1]):
+            found = Call(function="choose", args=(turn.more, found, turn.value(field, last=False)))
+        return found
+
+    last = at_the_end("text")
     fields = {"text": Binding((name.text, "text"), TextType(), {}, last, name.span)}
     for field, type_ in loop_type(first.tools).fields.items():
         if field != "text":
-            value = at_the_end(lambda turn, field=field: Ref(path=(turn.name, SO_FAR, field)))  # type: ignore[misc]
-            fields[field] = Binding((name.text, field), type_, {}, value, name.span)
+            fields[field] = Binding((name.text, field), type_, {}, at_the_end(field), name.span)
     return Binding((name.text,), TextType(), fields, last, name.span)
