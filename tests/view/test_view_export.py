@@ -21,6 +21,7 @@ def test_a_folder_has_every_file_and_its_twin_for_a_page_from_disk(ran: Path, tr
     index = json.loads(Path("site/index.json").read_bytes())
     run = index["runs"][0]["run_id"]
     paths = ["index.json", "benchmarks/quiz.json", f"runs/{run}/report.json", f"runs/{run}/judges.json"]
+    paths.append(f"runs/{run}/items.json")
     paths.append(f"compare/{run}.0~{run}.1.json")
     tables = json.loads(Path(f"site/runs/{run}/tables.json").read_bytes())["tables"]
     paths += [table["path"] for table in tables.values()]

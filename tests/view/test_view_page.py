@@ -115,6 +115,7 @@ def paths_of(run: str) -> dict[str, str]:
         "samples": f"run/{run}/samples?sort=apart",
         "sample": f"run/{run}/sample/1",
         "judges": f"run/{run}/judges",
+        "items": f"run/{run}/items",
         "spec": f"run/{run}/spec",
         "boards": "boards",
         "compare": f"compare?a={run}.0&b={run}.1",

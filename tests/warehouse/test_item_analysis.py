@@ -82,6 +82,27 @@ def test_a_report_remarks_on_an_item_that_goes_against_the_rest(keyed: list[list
     assert remarks[0].startswith("`right`: models that do better elsewhere do worse on ")
 
 
+def test_the_items_of_a_report_begin_with_the_one_to_look_at(keyed: list[list[float]], tripos: Command) -> None:
+    found = tripos("report", "--json", "--items").data
+    assert found["item_counts"] == [
+        {"metric": "right", "items": ITEMS, "every_model": 1, "no_model": 1, "split": 0, "wrong_key": 1, "near": 0}
+    ]
+    assert [each["wrong_key"] for each in found["items"]] == [True] + [False] * (ITEMS - 1)
+    first, *rest = found["items"]
+    assert first["high"] < 0
+    known = [each["discrimination"] for each in rest if each["discrimination"] is not None]
+    assert known == sorted(known)
+    assert "items" not in tripos("report", "--json").data
+    told = tripos("report", "--items").out
+    assert "right: 20 items; solved by every model 1; by no model 1; against the rest 1" in told
+    table = told[told.index("right: 20 items") :].splitlines()
+    assert table[3].startswith(first["item_id"][:12])
+    assert "look at the key" in table[3]
+    assert "5 more: from keyed.item_analysis()" in told
+    assert max(map(len, told.splitlines())) <= 80
+    assert tripos("report", "--items", "--format", "csv").code == 2
+
+
 def test_a_report_remarks_on_items_that_are_nearly_the_same(
     tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,6 +123,10 @@ def test_a_report_remarks_on_items_that_are_nearly_the_same(
     told = [each["text"] for each in tripos("report", "--json").data["remarks"] if each["kind"] == "items"]
     [near] = [each for each in told if "nearly the same" in each]
     assert near.startswith("1 item is nearly the same as another, which stands in brackets: ")
+    copies = [each for each in tripos("report", "--json", "--items").data["items"] if each["near"] is not None]
+    assert len(copies) == 1
+    assert f"{copies[0]['item_id']} ({copies[0]['near']})" in near
+    assert copies[0]["text"].startswith("Ann has twelve apples and gives five")
 
 
 def test_of_items_without_a_wrong_key_hardly_any_is_said_to_have_one() -> None:

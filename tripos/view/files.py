@@ -8,6 +8,7 @@
 | `runs/RUN/report.json` | the report of a run, and means for pictures |
 | `runs/RUN/boards.json` | its models by its headline, with ranks |
 | `runs/RUN/judges.json` | agreement, severity and preferences of the evaluators |
+| `runs/RUN/items.json` | the items of each metric, those first that something is wrong with |
 | `runs/RUN/spec.json` | the text of the spec, the lines of its declarations, and the figures of its measures |
 | `runs/RUN/first.json` | the replies that its list shows first, and the values that can be chosen |
 | `runs/RUN/tables.json` | where the tables of the run lie, with rows and bytes |
@@ -53,6 +54,7 @@ from tripos_compiler.language.library import media_in
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.measures import KEPT, analysed_items, items_json
 from tripos_warehouse.query import Connection, run_query
 from tripos_warehouse.report import Board, Report, Side, changes_between, compare, leaderboard, report
 from tripos_warehouse.store import Store
@@ -67,7 +69,7 @@ from tripos_warehouse.views import (
 )
 
 FORMAT = "tripos.view/1"
-OF_RUN = ("about", "first", "report", "boards", "judges", "spec")
+OF_RUN = ("about", "first", "report", "boards", "judges", "items", "spec")
 """The files of a run beside those of its tables."""
 KEPT_OPEN = 2
 """Runs that stay open: a comparison looks at two."""
@@ -203,6 +205,7 @@ class ViewFiles:
                 "report": self._report,
                 "boards": self._boards,
                 "judges": self._judges,
+                "items": self._items,
                 "spec": self._spec,
                 "tables": self._tables,
             }
@@ -309,6 +312,10 @@ class ViewFiles:
             "preference": judge_means(connection, plan, "model"),
             "position": position_shares(connection, plan),
         }
+
+    def _items(self, run: str, state: str) -> dict[str, Any]:
+        connection, found, _, _ = self._opened(run, state)
+        return {"state": state, **items_json(analysed_items(connection, sql.name(found.benchmark)), KEPT)}
 
     def _spec(self, run: str, state: str) -> dict[str, Any]:
         connection, found, plan, _ = self._opened(run, state)

@@ -39,6 +39,8 @@ def add_report(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sql", action="store_true", help="print the SQL of every measure")
     help_ = "print the classes that were said for each that is right, and the share of probabilities that came true"
     parser.add_argument("--confusion", action="store_true", help=help_)
+    help_ = "print how hard each item is, whether it tells models apart, and which items to look at"
+    parser.add_argument("--items", action="store_true", help=help_)
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument("--html", metavar="FILE", help="write the report as one page that needs no server")
 

@@ -35,7 +35,16 @@ from tripos_compiler.diagnostics import display_width, localized, percent
 from tripos_compiler.language import select_treatments
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.measures import FigureTable, figure_tables, tables_json, tables_text
+from tripos_warehouse.measures import (
+    AnalysedItem,
+    FigureTable,
+    analysed_items,
+    figure_tables,
+    items_json,
+    items_text,
+    tables_json,
+    tables_text,
+)
 from tripos_warehouse.query import encode_answer
 from tripos_warehouse.report import (
     BestValue,
@@ -47,6 +56,7 @@ from tripos_warehouse.report import (
     report as report_of,
     report_tables,
 )
+from tripos_warehouse.sql import name as sql_name
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import RunRecord, connect, connect_run, get_selected, list_runs
 
@@ -100,17 +110,19 @@ def main(options: Namespace) -> int:
     from tripos.settings import trust_of
     from tripos_warehouse.statistics import python_refused
 
-    form = chosen_format(
-        options, text_only={"--sql": options.sql, "--confusion": options.confusion, "--html": options.html is not None}
-    )
+    plain = {"--sql": options.sql, "--confusion": options.confusion, "--items": options.items}
+    form = chosen_format(options, text_only={**plain, "--html": options.html is not None})
     best: frozenset[BestValue] = frozenset()
     tables: Sequence[FigureTable] = ()
+    items: Sequence[AnalysedItem] = ()
     try:
         store = open_store(options)
         with python_refused(trust_of(options).untrusted):
             report = make_report(store, options.run, plan, options.only)
         if options.confusion:
             tables = _figure_tables(store, report)
+        if options.items:
+            items = _items(store, report)
         if form in PAPER:
             best = _best_values(store, report)
         if options.html:
@@ -122,7 +134,9 @@ def main(options: Namespace) -> int:
     if options.junit:
         write_junit(report, options.junit)
     if form == "json":
-        print_json({**report.to_json(), **(tables_json(tables) if options.confusion else {})})
+        more = tables_json(tables) if options.confusion else {}
+        more |= items_json(items) if options.items else {}
+        print_json({**report.to_json(), **more})
     elif form == "csv":
         show_output(encode_answer(report.to_export(), form))
     elif form in PAPER:
@@ -133,6 +147,9 @@ def main(options: Namespace) -> int:
         show_report(report, sql=options.sql, options=options)
         if options.confusion:
             show_text("", tables_text(tables, table_width()).rstrip("\n") or localized(NO_TABLES), sep="\n")
+        if options.items:
+            told = items_text(items, report.run.benchmark, table_width()).rstrip("\n")
+            show_text("", told or localized(NO_ITEMS), sep="\n")
     if report.failed:
         return SOME_FAILED
     return GOOD if report.held else NOT_HELD
@@ -163,6 +180,16 @@ def _figure_tables(store: Store, report: Report) -> Sequence[FigureTable]:
     connection, _ = connect_run(store, report.run.run_id, report.plan, report.only)
     with connection:
         return figure_tables(connection, report.plan)
+
+
+NO_ITEMS = "no item has a score with a value"
+
+
+def _items(store: Store, report: Report) -> Sequence[AnalysedItem]:
+    """Return the items behind a report, of the rows that it shows."""
+    connection, _ = connect_run(store, report.run.run_id, report.plan, report.only)
+    with connection:
+        return analysed_items(connection, sql_name(report.run.benchmark))
 
 
 def _best_values(store: Store, report: Report) -> frozenset[BestValue]:

@@ -74,7 +74,15 @@ from .gaps import (
     is_called as is_called,
     looked_at as looked_at,
 )
-from .item_remarks import (
+from .items.analysed_items import (
+    KEPT as KEPT,
+    AnalysedItem as AnalysedItem,
+    analysed_items as analysed_items,
+    items_json as items_json,
+    items_text as items_text,
+    near_items as near_items,
+)
+from .items.item_remarks import (
     FEWEST as FEWEST,
     LEAST_MODELS as LEAST_MODELS,
     told_of_items as told_of_items,

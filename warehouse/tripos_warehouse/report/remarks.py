@@ -12,7 +12,7 @@ from tripos_compiler.diagnostics import percent
 from tripos_compiler.language import Only, left_out_arm_values, names_in
 from tripos_compiler.plan import Ask, Converse, Grade, Plan, Score
 from tripos_warehouse import sql
-from tripos_warehouse.measures import FEWEST, LEAST_MODELS, is_baseline, told_of_items
+from tripos_warehouse.measures import FEWEST, LEAST_MODELS, is_baseline, near_items, told_of_items
 from tripos_warehouse.measures.judges import repeated_verdicts
 from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics.validity import judge_stability
@@ -49,10 +49,6 @@ def several_snapshots(connection: Connection, plan: Plan) -> dict[str, dict[str,
 CAUTION = "These figures show that the pipeline works. They say nothing about any model's worth."
 MOST_SETTLED = 5
 """The most comparisons of a run that stopped early that are told one by one."""
-MOST_COMPARED = 1000
-"""The most items whose texts are compared with each other."""
-LEAST_LETTERS = 40
-"""Shorter texts are alike without being copies, as sums are."""
 CUT = ("length", "max_tokens", "MAX_TOKENS")
 """How providers say that a reply was cut off."""
 
@@ -282,21 +278,7 @@ def _near_items(connection: Connection, run: RunRecord, schema: str) -> Iterator
     """Yield items whose texts are nearly those of another: they count twice, and intervals take them for two."""
     if sum(not is_baseline(model) for model in run.models) < LEAST_MODELS:
         return
-    rows = _rows(connection, f"select item_id, any_value(fields) from {schema}.items group by item_id order by item_id")
-    if not FEWEST <= len(rows) <= MOST_COMPARED:
-        return
-    from tripos_compiler.language.contamination import NearTexts, letters_and_digits
-
-    kept: NearTexts[str] = NearTexts()
-    near: dict[str, str] = {}
-    for item, fields in rows:
-        values = orjson.loads(fields).values() if fields else ()
-        text = " ".join(value for value in values if isinstance(value, str))
-        if len(letters_and_digits(text)) < LEAST_LETTERS:
-            continue
-        if (like := kept.find(text)) is not None:
-            near[item] = like[0]
-        kept.add(item, text)
+    near = near_items(connection, schema)
     if near:
         told = ", ".join(f"{item} ({other})" for item, other in list(near.items())[:3])
         more = f" and {len(near) - 3:,} more" if len(near) > 3 else ""

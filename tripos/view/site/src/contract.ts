@@ -219,6 +219,28 @@ export interface Judges {
   position: { evaluator: string; scenario: string; step: string; share: number | null; n: number }[];
 }
 
+export interface AnalysedItem {
+  scenario: string;
+  metric: string;
+  item_id: string;
+  models: number;
+  share: number | null;
+  discrimination: number | null;
+  low: number | null;
+  high: number | null;
+  solved_by: string | null;
+  apart: number | null;
+  split: boolean;
+  wrong_key: boolean;
+  near: string | null;
+  text: string | null;
+}
+
+export interface AnalysedItems {
+  items: AnalysedItem[];
+  item_counts: { metric: string; items: number; every_model: number; no_model: number; split: number; wrong_key: number; near: number }[];
+}
+
 /** A figure, as the plan has it. */
 export type Figure =
   | { op: "aggregate"; function: string; values?: string[]; scenario?: string | null; named?: Record<string, unknown>; across?: string | null; by?: string[]; of?: Figure | null }

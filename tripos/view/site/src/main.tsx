@@ -6,6 +6,7 @@ import { alone, json, onlyRun } from "./data";
 import { Boards, HistoryPage } from "./pages/boards";
 import { ComparePage } from "./pages/compare";
 import { GradePage } from "./pages/grade";
+import { ItemsPage } from "./pages/items";
 import { JudgesPage } from "./pages/judges";
 import { ReportPage } from "./pages/report";
 import { Runs } from "./pages/runs";
@@ -104,7 +105,7 @@ function RunPage({ here, index, run }: { here: Place; index: Index; run: string 
   const report = useLoaded(() => aboutOf(run, index.state), [run, index.state], true);
   const listed = index.runs.find((each) => each.run_id === run);
   const [, , tab = "", row] = here.parts;
-  const tabs: [string, string][] = [["", t("report")], ["samples", t("samples")], ["judges", t("judges")], ["spec", t("spec")]];
+  const tabs: [string, string][] = [["", t("report")], ["samples", t("samples")], ["judges", t("judges")], ["items", t("items")], ["spec", t("spec")]];
   return (
     <>
       <nav class="tabs" aria-label={run}>
@@ -121,6 +122,7 @@ function Tab({ tab, row, report, listed, query }: { tab: string; row: string | u
   if (tab === "samples") return <><Heading>{t("samples")}</Heading><Samples report={report} query={query} /></>;
   if (tab === "sample") return <SamplePage report={report} row={Number(row ?? 0)} query={query} />;
   if (tab === "judges") return <><Heading>{t("judges")}</Heading><JudgesPage report={report} /></>;
+  if (tab === "items") return <><Heading>{t("items")}</Heading><ItemsPage report={report} /></>;
   if (tab === "spec") return <><Heading>{visible(titled(report.about, "benchmark", report.about.name, report.about.title || report.about.name))}</Heading><SpecPage report={report} query={query} /></>;
   return <ReportPage of={report} listed={listed} />;
 }

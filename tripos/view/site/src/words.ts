@@ -141,6 +141,21 @@ const ENGLISH = {
   ofPeople: "People, apart from the models",
   ofJudge: "The judge alone: the interval speaks of the judge, and not of people",
   corrected: ", corrected by people",
+  itemCounts: "Items of each metric",
+  itemText: "Text",
+  itemsOneByOne: "Items one by one",
+  itemsMean:
+    "Place on the scale: the mean over models, from 0 to 100 %. Tells apart: the correlation, over models, of the item with the others; below 0 models that do better elsewhere do worse on it. Those to look at come first.",
+  noItems: "No item has a score with a value.",
+  placeOnScale: "Place on the scale",
+  discrimination: "Tells apart",
+  judgesApart: "Judges apart",
+  lookAt: "Look at",
+  solvedByAll: "solved by every model",
+  solvedByNone: "solved by no model",
+  judgesSplit: "judges split",
+  wrongKey: "against the rest: look at the key",
+  nearly: "nearly the same as another",
 };
 
 export type Word = keyof typeof ENGLISH;
@@ -284,6 +299,20 @@ const CHINESE: Record<Word, string> = {
   ofPeople: "人的评分（与模型分开）",
   ofJudge: "仅评审模型：区间说的是评审模型，而不是人",
   corrected: "，经人工评分校正",
+  itemCounts: "各指标的题目",
+  itemText: "文本",
+  itemsOneByOne: "逐题查看",
+  itemsMean: "量表位置：各模型的平均值，0 到 100 %。区分度：该题与其余题目在各模型间的相关系数；低于 0 时，其他题上更好的模型在该题上反而更差。需要查看的题目排在最前。",
+  noItems: "没有题目有带数值的得分。",
+  placeOnScale: "量表位置",
+  discrimination: "区分度",
+  judgesApart: "评审差距",
+  lookAt: "需要查看",
+  solvedByAll: "所有模型都答对",
+  solvedByNone: "没有模型答对",
+  judgesSplit: "评审分歧",
+  wrongKey: "与其余相反：请检查答案",
+  nearly: "与另一题几乎相同",
 };
 
 interface Explaining {
