@@ -73,7 +73,7 @@ def analysed_items(connection: Connection, schema: str) -> list[AnalysedItem]:
           apart from {schema}.item_analysis() order by metric, scenario, item_id"""
     ).fetchall()
     near = near_items(connection, schema)
-    found = [AnalysedItem(*row, near=near.get(row[2])) for row in rows]
+    found = [replace(AnalysedItem(*row), near=near.get(row[2])) for row in rows]
     against = {place for metric in {item.metric for item in found} for place in _against(found, metric)}
     made = [replace(item, wrong_key=place in against) for place, item in enumerate(found)]
     order = {metric: place for place, metric in enumerate(dict.fromkeys(item.metric for item in made))}
