@@ -17,7 +17,7 @@ from tests.conftest import Command
 from tests.each import each
 from tests.field.running import figures_of, lines
 from tripos_runtime.asking.functions.code import sandbox
-from tripos_runtime.asking.functions.code.runner import CodeRunner, _Guest
+from tripos_runtime.asking.functions.code.runner import CodeRunner, Guest
 from tripos_runtime.asking.functions.protocol import Broken, Failed, Outcome, ScorerRequest, Value
 from tripos_runtime.asking.functions.settings import ProgramLimits
 
@@ -257,16 +257,16 @@ def test_code_that_raises_such_an_error_has_failed(error: str) -> None:
 
 @needs_sandbox
 def test_a_sandbox_that_is_ended_from_outside_says_nothing_about_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    heard = _Guest.hear
+    heard = Guest.hear
 
-    def ended(guest: _Guest, until: float) -> dict[str, Any] | None:
+    def ended(guest: Guest, until: float) -> dict[str, Any] | None:
         said = heard(guest, until)
         if said is not None and "names" in said:  # a cluster ends what it started
             guest._process.terminate()
             guest._process.wait()
         return said
 
-    monkeypatch.setattr(_Guest, "hear", ended)
+    monkeypatch.setattr(Guest, "hear", ended)
     found = outcome(RIGHT)
     assert isinstance(found, Failed)
     assert (found.code, found.reason) == ("R0305", "its sandbox was ended by signal 15")

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.plan import BoolType, IntegerType, NumberType, Plugin, TextType, Type
+from tripos_compiler.plan import BoolType, IntegerType, ListType, NumberType, Plugin, TextType, Type
 from tripos_compiler.resolve import Program, path_beside
 from tripos_compiler.resolve.plugins.loading import plugin_version, read_beside, report
 from tripos_compiler.resolve.plugins.signatures import Unusable, parse_python
@@ -37,12 +37,19 @@ class ShippedProgram:
 
 
 _LIMITS: Mapping[str, Type] = {"seconds": NumberType(), "memory_mb": IntegerType()}
+_TEXTS = ListType(of=TextType())
 SHIPPED: Mapping[str, ShippedProgram] = MappingProxyType(
     {
         "python-tests": ShippedProgram(
             "1",
             {"code": TextType(), "tests": TextType(), "entry": TextType(), **_LIMITS},
             frozenset({"entry", *_LIMITS}),
+            ("bool",),
+        ),
+        "python-programs": ShippedProgram(
+            "1",
+            {"code": TextType(), "inputs": _TEXTS, "outputs": _TEXTS, **_LIMITS},
+            frozenset(_LIMITS),
             ("bool",),
         ),
     }

@@ -63,6 +63,10 @@ def _allowed(plugin: Plugin, allowed: AllowedPrograms) -> ProgramLimits:
         message = f"`{plugin.name}` asks the service `{name}`, and you name no address for it"
         hint = f'--allow-program "{name}=http://127.0.0.1:8000"'
         raise ScorerError(NOT_ALLOWED, message, hint)
+    if plugin.external != "service" and limits is not None and limits.url is not None:
+        what = "comes with Tripos" if plugin.external == "shipped" else "is a file"
+        hint = f"allow it without an address: --allow-program {shlex.quote(name.partition(' ')[0])}"
+        raise ScorerError(NOT_ALLOWED, f"`{name}` {what}, and you name an address for it: `{limits.url}`", hint)
     if limits is None:
         if plugin.external == "shipped":
             message = f"`{plugin.name}` executes what models write: `{name}`"
@@ -78,9 +82,10 @@ def _opened(plugins: Sequence[Plugin], folder: Path, limits: ProgramLimits) -> S
     if plugin.external == "service":
         return ScorerPool(partial(ScorerService, plugin.version, plugins, limits), processes, limits.batch)
     if plugin.external == "shipped":
-        from tripos_runtime.asking.functions.code import CodeRunner
+        from tripos_runtime.asking.functions.code import CodeRunner, ProgramRunner
 
-        return ScorerPool(partial(CodeRunner, unsandboxed=limits.unsandboxed), processes, 1)
+        runner = ProgramRunner if plugin.function == "python-programs" else CodeRunner
+        return ScorerPool(partial(runner, unsandboxed=limits.unsandboxed), processes, 1)
     text = _checked(plugin, folder)
     return ScorerPool(partial(ScorerProcess, program_name(plugin), text, plugins, limits), processes, limits.batch)
 

@@ -1,3 +1,6 @@
+from .programs import (
+    ProgramRunner as ProgramRunner,
+)
 from .runner import (
     CodeRunner as CodeRunner,
 )

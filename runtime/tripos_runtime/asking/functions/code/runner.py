@@ -15,7 +15,7 @@ import select
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,7 @@ class CodeRunner:
     def __init__(self, *, unsandboxed: bool = False) -> None:
         self._unsandboxed = unsandboxed
         self._closed = False
-        self._guests: list[_Guest] = []
+        self._guests: list[Guest] = []
 
     def start(self) -> None:
         """See that there is a sandbox. Raises `Broken`, R0309."""
@@ -60,6 +60,15 @@ class CodeRunner:
             each.close()
 
     def _passed(self, given: Mapping[str, Any]) -> Outcome:
+        return self.tried(
+            given, ("tester.py", "candidate.py"), lambda both, until: _tested(given, both[0], both[1], until)
+        )
+
+    def tried(
+        self, given: Mapping[str, Any], names: Sequence[str], find: Callable[[Sequence[Guest], float], Outcome]
+    ) -> Outcome:
+        """Return what is found with Pythons in sandboxes, which run the texts of these names under the limits that are
+        given, until a time of the clock."""
         seconds, memory = float(given.get("seconds", SECONDS)), int(given.get("memory_mb", MEMORY_MB))
         if not 0 < seconds <= MOST_SECONDS or not LEAST_MB <= memory <= MOST_MB:
             return Failed(NO_SCORE, f"its limits are {seconds:g} seconds and {memory} MiB, which is out of bounds")
@@ -67,29 +76,29 @@ class CodeRunner:
             return Failed(DIED, "the run is over")
         words = sandbox_command(unsandboxed=self._unsandboxed)
         until = time.monotonic() + 3 * seconds + SLACK_S
-        tester, code = _Guest(words, "tester.py"), _Guest(words, "candidate.py")
-        self._guests += [tester, code]
+        guests = [Guest(words, name) for name in names]
+        self._guests += guests
         try:
             limits = {"seconds": math.ceil(seconds), "memory": memory * 2**20}
-            for guest in (tester, code):
+            for guest in guests:
                 guest.say(limits, until)
                 ready = guest.hear(until)
                 if ready is None:
                     return Failed(DIED, f"a sandbox did not start: {guest.last_words()}")
                 if ready != {"ready": True}:
                     return Failed(NO_SANDBOX, "the kernel does not keep code from starting processes")
-            found = _tested(given, tester, code, until)
-            ended = tester.ended_from_outside() or code.ended_from_outside()
+            found = find(guests, until)
+            ended = next((how for guest in guests if (how := guest.ended_from_outside())), None)
             if self._closed or ended:  # then its silence says nothing about the code
                 return Failed(DIED, ended or "the run is over")
             return found
         finally:
-            for guest in (tester, code):
+            for guest in guests:
                 guest.close()
                 self._guests.remove(guest)
 
 
-def _tested(given: Mapping[str, Any], tester: _Guest, code: _Guest, until: float) -> Outcome:
+def _tested(given: Mapping[str, Any], tester: Guest, code: Guest, until: float) -> Outcome:
     """Return what the tests say. They are read before the code is, so what is wrong with them is so for all replies;
     whatever goes wrong from then on, with no word of the tests, has not passed."""
     entry = given.get("entry")
@@ -117,7 +126,7 @@ def _tested(given: Mapping[str, Any], tester: _Guest, code: _Guest, until: float
     return Value(False)
 
 
-class _Guest:
+class Guest:
     """A Python in a sandbox, with a line each way at a time."""
 
     def __init__(self, words: Sequence[str], name: str) -> None:
