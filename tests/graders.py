@@ -58,7 +58,10 @@ class Graders:
                 if part and self.random.random() < 0.5:
                     continue
                 reason = self.random.choice((None, "well put"))
-                said[row.row] = {mark.metric: (float(self.random.randint(1, 10)), reason) for mark in row.marks}
+                said[row.row] = {
+                    mark.metric: (float(self.random.randint(mark.low or 1, mark.high or 10)), reason)
+                    for mark in row.marks
+                }
                 self.graded[self._key(hand, row)] = said[row.row]
             self._take(store, hand, said)
         return f"{name} grades {len(said)} of {len(hand.batch.rows)}"

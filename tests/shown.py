@@ -33,6 +33,7 @@ from tripos_warehouse.views.runs import RunRecord, get_plan
 from tripos_warehouse.views.views import connect, connect_run
 
 CIRCUMSTANCES = ("run_id", "shown_run", "created_at", "latency_s", "attempts", "release", "items_of", "source")
+CIRCUMSTANCES += ("drawn_of",)  # in the other store people are handed everything
 TIMED = ("evaluation_id", "evaluation_timestamp", "retrieved_timestamp", "run_id", "file_path", "checksum",
          "performance")  # fmt: skip
 """What Every Eval Ever says of times and places."""
