@@ -114,7 +114,7 @@ def peer_rows(options: argparse.Namespace, server: Server, folder: Path) -> list
     there = [each for each in peers.PACKAGES if options.make_peers or (bench.cache / each / "made").exists()]
     times: dict[str, list[Taken]] = {name: [] for name in ("tripos", *there)}
     versions = {name: bench.version(name) for name in there}
-    for turn in range(options.rounds):
+    for turn in range(options.peer_rounds or options.rounds):
         for name, taken in times.items():
             server.asked()
             taken.append(peers.RUNNERS[name](bench, turn))
@@ -211,9 +211,11 @@ def table(options: argparse.Namespace) -> list[str]:
         if busy > cores
         else "Quote the ratios, which depend less on the machine than the seconds do."
     )
+    fewer = options.peer_rounds not in (None, options.rounds)
+    peers_told = f", with the peers of {options.peer_rounds}" if fewer else ""
     return [
         f"Measured on {told},",
-        f"{machine}, medians of {options.rounds} rounds in one session.",
+        f"{machine}, medians of {options.rounds} rounds in one session{peers_told}.",
         state,
         "",
         "| | Tripos | compared with | ratio | wanted |",
@@ -244,6 +246,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="put the table into docs/speed.md")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--peer-rounds", type=int, help="rounds of the peers, which take long; else as many as all")
     parser.add_argument("--samples", type=int, default=3000)
     parser.add_argument("--scores", type=int, default=1_100_000)
     parser.add_argument("--cache", default=".peers", help="where the environments of the peers are kept")

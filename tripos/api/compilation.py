@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from tripos.ui import Failure, disk_failure
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics import deny, not_utf8
 from tripos_compiler.plan import Plan
+from tripos_compiler.source import dataclass
 from tripos_runtime.datasets import TRUSTED, DataFolders, Trust, access_of
 
 if TYPE_CHECKING:

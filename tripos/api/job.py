@@ -8,7 +8,7 @@ import gc
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,7 +16,7 @@ from tripos.releases import WORKING_TREE, RunOrigin
 from tripos.runs import RecordedBatches, run_row, step_rows, stored_media
 from tripos.ui import SOME_FAILED, Failure
 from tripos_compiler.plan import Grade, Plan
-from tripos_compiler.source import DataError
+from tripos_compiler.source import DataError, dataclass
 from tripos_runtime.asking import NO_OTHERS, CallCounters, OtherReplies
 from tripos_runtime.asking.functions import Loaded
 from tripos_runtime.datasets import CaseSource, Selection, drawn_counts

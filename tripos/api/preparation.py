@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +26,7 @@ from tripos.settings import (
 from tripos.ui import Failure
 from tripos_compiler.diagnostics import EVERY
 from tripos_compiler.plan import Plan
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking import CallCounters
 from tripos_runtime.datasets import NotApproved, Shard
 from tripos_runtime.drivers import PreparedRun, RunInputs, prepare_run

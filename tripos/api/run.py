@@ -8,7 +8,6 @@ import contextvars
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
@@ -27,6 +26,7 @@ from tripos.releases import origin_of
 from tripos.runs import RunSettler, open_others
 from tripos.settings import Config, without_keys
 from tripos.ui import SOME_FAILED, Failure, told_interrupts
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking import CallCounters
 from tripos_runtime.asking.functions import PluginError
 from tripos_runtime.datasets import StopRule

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Mapping, Sequence, Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from tripos.api.compilation import CompiledSpec
@@ -15,7 +15,7 @@ from tripos.ui import Failure
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language.figures import says_until
 from tripos_compiler.plan import Plan, Subset
-from tripos_compiler.source import FoundRelease
+from tripos_compiler.source import FoundRelease, dataclass
 from tripos_runtime.datasets import CaseSource, Selection, Shard, StopRule
 from tripos_runtime.models.reward import pinned_name
 from tripos_runtime.roles import BindingError, RoleBinding, bind

@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from tripos.releases.layout import MANIFEST, RELEASES
 from tripos.settings import read_untrusted_json
 from tripos.ui import SOME_FAILED, Failure
 from tripos_compiler.language.changes import version_order
-from tripos_compiler.source import FoundRelease, ReleaseRequest, UnfitRelease
+from tripos_compiler.source import FoundRelease, ReleaseRequest, UnfitRelease, dataclass
 
 PINS = "fetched.json"
 """The file beside fetched releases that says which digest each place had, by its address."""

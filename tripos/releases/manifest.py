@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -11,6 +10,7 @@ from pydantic import Field, model_validator
 
 from tripos.releases.layout import FORMAT, MANIFEST
 from tripos_compiler.plan import Canonical
+from tripos_compiler.source import dataclass
 
 Outcome = Literal["good", "wrong", "unchecked"]
 

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from tripos.settings import read_untrusted
 from tripos.ui import SOME_FAILED, Failure
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.plan import Plan
-from tripos_compiler.source import FoundRelease, ReleaseFinder, ReleaseRequest, Source, UnfitRelease
+from tripos_compiler.source import FoundRelease, ReleaseFinder, ReleaseRequest, Source, UnfitRelease, dataclass
 from tripos_runtime.datasets import TRUSTED, DataFolders, Trust, access_of
 
 MOST_TEXT = 2**20

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from tripos_compiler.source import dataclass
 from tripos_runtime.scheduling.batches import DROPPED, EXPIRY, BatchBook, BatchRecord, OpenBatch
 from tripos_warehouse.ledger import StoredBatches
 from tripos_warehouse.store import Store

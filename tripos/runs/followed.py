@@ -7,13 +7,14 @@ factor of the mean; of K cells over which a mean is taken, N/(K n) times. So one
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from tripos_compiler.language.figures import SettlingFigure, SettlingMean
 from tripos_compiler.plan import Grade, Plan, Scenario
+from tripos_compiler.source import dataclass
 from tripos_runtime.datasets import Case
 from tripos_runtime.drivers import ItemScore
 

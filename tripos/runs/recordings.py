@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import orjson
 
 from tripos.ui import Failure
 from tripos_compiler.plan import Ask, Compare, Converse, Grade, Plan, Settings, Verdict
+from tripos_compiler.source import dataclass
 from tripos_runtime.models import Model, ModelError, Reply
 from tripos_runtime.models.mocks import ASSISTANT, ReplayModel, request_key
 from tripos_warehouse.errors import StoreError

@@ -9,7 +9,7 @@ the p-values of all comparisons are corrected after Holm.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import combinations
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from tripos.runs.followed import LEVEL, Cell, Followed, FollowedFigure
 from tripos.ui import Failure
 from tripos_compiler.language.figures import DECIDED, settling_figure
 from tripos_compiler.plan import Expectation, Measure, Plan, Settling
+from tripos_compiler.source import dataclass
 from tripos_runtime.datasets import Case, CaseSource, Selection, StopRule
 from tripos_runtime.drivers import ItemScore
 

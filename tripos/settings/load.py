@@ -6,7 +6,7 @@ import os
 import tomllib
 from argparse import Namespace
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from tripos.settings.trust import trust_of
 from tripos.ui import Failure, show_diagnostic
 from tripos_compiler.constructs import place_of_setting
 from tripos_compiler.diagnostics import nearest, not_utf8
+from tripos_compiler.source import dataclass
 from tripos_runtime.datasets import TRUSTED, Trust
 
 UNKNOWN_VARIABLE = "W1208"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking.other_replies import TakenCounts
 from tripos_runtime.asking.question import Adopted, Answer, Lane
 from tripos_runtime.asking.statuses import FAILED

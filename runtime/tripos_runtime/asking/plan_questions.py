@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tripos_compiler.language.library import DEFAULT
 from tripos_compiler.plan import (
@@ -22,6 +22,7 @@ from tripos_compiler.plan import (
     read_likelihoods,
     told_probabilities,
 )
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking.grading import grade_reader, grade_schema, grade_weigher, verdict_reader
 from tripos_runtime.asking.question import PreparedQuestion, Reader, ReadOutcome, Weigher, text_reader
 from tripos_runtime.asking.statuses import PARSE_FAILURE, status_of_reply, status_of_text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
@@ -20,6 +19,7 @@ from tripos_compiler.plan import (
     canonical,
     read_token_probabilities,
 )
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking.other_replies import OtherStore
 from tripos_runtime.asking.statuses import OK, PARSE_FAILURE, REFUSED, status_of_text
 from tripos_runtime.models import DialogueTurn, Message

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -19,7 +19,7 @@ from tripos_compiler.language import (
     place_item,
 )
 from tripos_compiler.plan import Axis, Expr, Plan, Rows, Scenario, Subset, digest
-from tripos_compiler.source import DataError
+from tripos_compiler.source import DataError, dataclass
 from tripos_runtime.datasets.data_folders import DataFolders
 from tripos_runtime.datasets.row_store import Origins
 from tripos_runtime.datasets.selection import Selection

@@ -14,7 +14,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language.library import MediumKind, UnfitMedium
-from tripos_compiler.source import DataError, FoundFile, Origin
+from tripos_compiler.source import DataError, FoundFile, Origin, dataclass
 from tripos_runtime.datasets.files import (
     KnownMedia,
     cell_of,

@@ -7,8 +7,10 @@ one that a verifier was shown, cannot come back to the author by this way.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Literal
+
+from tripos_compiler.source import dataclass
 
 Reason = Literal[
     "unreadable",

@@ -6,10 +6,10 @@ import os
 import pickle
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
-from tripos_compiler.source import DataError
+from tripos_compiler.source import DataError, dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import islice
 from typing import Any
 
 from tripos_compiler.language import Look, Unavailable, evaluate, find_looks, paths_in
 from tripos_compiler.plan import Axis, Expr, Made, Scenario, digest
+from tripos_compiler.source import dataclass
 from tripos_runtime.datasets.selection import Selection, data_of
 from tripos_runtime.datasets.slots import RowSlot, SlotSource, looked_into
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
 from tripos_compiler.language import Unavailable, allowed_cells, evaluate, expressions_of, item_id, subexpressions
 from tripos_compiler.plan import Axis, Data, Made, Plan, digest
+from tripos_compiler.source import dataclass
 from tripos_runtime.datasets.row_store import MadeData
 
 Values = Mapping[str, Any]

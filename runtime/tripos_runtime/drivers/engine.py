@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
@@ -19,6 +19,7 @@ import orjson
 
 from tripos_compiler.language.library import with_functions
 from tripos_compiler.plan import Plan, digest
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking import NO_OTHERS, CallCounters, Ledger, OtherReplies, Work
 from tripos_runtime.datasets import Case, CaseSource, Selection, SubsetTags, planned_calls
 from tripos_runtime.drivers.live import Live

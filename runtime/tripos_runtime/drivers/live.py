@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from tripos_compiler.language import Unavailable
 from tripos_compiler.plan import Ask, Step
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking import (
     SENT_ANEW,
     Adopted,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tripos_compiler.plan import Plan, Scenario, digest
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking import AGAIN, Ledger, Row
 from tripos_runtime.datasets import Case
 from tripos_runtime.program import BoundTreatment, Conversation, Pair, Unit, is_kept, pairs_of, parts, split

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, NamedTuple, Protocol
 
 from tripos_compiler.plan import Grade, Score
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking import NOT_APPLICABLE, Ledger
 from tripos_runtime.datasets import Case
 from tripos_runtime.drivers.lookup import Task

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
 from tripos_compiler.plan import Plan, Settings
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking.functions import NO_PROGRAMS, AllowedPrograms, Loaded, load_plugins
 from tripos_runtime.datasets import CaseSource, Selection, check_approved
 from tripos_runtime.models import Model

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 
 from tripos_compiler.plan import Ask, Converse, Judging, Plan
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking import (
     AGAIN,
     NOT_APPLICABLE,

@@ -4,10 +4,11 @@ the first row needs them."""
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tripos_compiler.language import Unavailable, evaluate
 from tripos_compiler.plan import Retrieve
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking import Lane
 from tripos_runtime.program import Names
 from tripos_runtime.retrieval import (

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from tripos_compiler.language import Unavailable, opening_text
 from tripos_compiler.language.library import transcript
 from tripos_compiler.plan import Ask, Compare, Converse, Grade, Judging, Plan
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking import (
     NO_REPLY,
     SENT_ANEW,

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tripos_compiler.source import dataclass
 from tripos_runtime.datasets import Case
 
 PARTS = 64

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from typing import NamedTuple
 
+from tripos_compiler.source import dataclass
 from tripos_runtime.forecast.sizes import NO_SIZE, Size
 from tripos_runtime.program import Pair, StepCall, Unit
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any
 
 from tripos_compiler.language import TREES, Missing, ParsedTree, Unavailable
 from tripos_compiler.plan import Ask, Made, Plan, Scenario, Walk
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking import PENDING, CallCounters
 from tripos_runtime.datasets import Case, CaseSource, RowSlot, Selection, looked_into
 from tripos_runtime.forecast.call_outcomes import Fate, Saying

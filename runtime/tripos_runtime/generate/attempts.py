@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, assert_never
 
 from tripos_compiler.language import TREES, Placeholders, Unavailable, evaluate
 from tripos_compiler.language.library import unmarked
 from tripos_compiler.plan import Ask, Derived, Made, Verify, Walk, digest
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking import AGAIN, OK, REFUSED, TRUNCATED, PreparedQuestion, Questions, messages
 from tripos_runtime.datasets import Reason, Rejection, RowSlot, Sources, looked_into, note, one_of_several
 from tripos_runtime.generate.author import (

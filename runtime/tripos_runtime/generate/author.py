@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from tripos_compiler.language import Unavailable
 from tripos_compiler.plan import Ask, Plan
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking import (
     AGAIN,
     SENT_ANEW,

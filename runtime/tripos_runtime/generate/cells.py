@@ -8,11 +8,12 @@ and whatever was made before. A run that adds slots after the others changes not
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tripos_compiler.language import Unavailable, evaluate, item_id
 from tripos_compiler.plan import Expr
+from tripos_compiler.source import dataclass
 from tripos_runtime.datasets import Rejection, RowSlot
 from tripos_runtime.generate.attempts import Attempts, Before
 from tripos_runtime.generate.duplicates import AcceptedValues

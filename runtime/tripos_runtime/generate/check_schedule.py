@@ -6,10 +6,10 @@ Nobody is asked to verify a row that is rejected all the same, so a condition is
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from tripos_compiler.language import paths_in
 from tripos_compiler.plan import Ask, Derived, Expr, Made, Walk
+from tripos_compiler.source import dataclass
 
 
 @dataclass(frozen=True)

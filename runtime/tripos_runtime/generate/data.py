@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 
 from tripos_compiler.plan import Plan
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking import CallCounters, Ledger, Listing
 from tripos_runtime.datasets import CaseSource, Choice, Selection
 from tripos_runtime.generate.attempts import Attempts

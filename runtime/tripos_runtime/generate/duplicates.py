@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tripos_compiler.language import evaluate, without_reveal
 from tripos_compiler.language.contamination import NearTexts, letters_and_digits
 from tripos_compiler.plan import Data, Distinct, Made, digest
+from tripos_compiler.source import dataclass
 from tripos_runtime.datasets import Rejection, Sources
 
 

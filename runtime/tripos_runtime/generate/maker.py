@@ -7,12 +7,13 @@ import contextlib
 import itertools
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tripos_compiler.language import item_id
 from tripos_compiler.language.library import with_functions
 from tripos_compiler.plan import Made, digest
+from tripos_compiler.source import dataclass
 from tripos_runtime.datasets import MadeRow, Origins, Rejection, RowFile, RowSlot, SlotSource
 from tripos_runtime.generate.attempts import Attempt, Attempts, Before
 from tripos_runtime.generate.author import Asker, LedgerEntries, NotAsked, find

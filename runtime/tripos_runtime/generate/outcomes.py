@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tripos_compiler.plan import Made, digest
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking import Ledger, dumps
 from tripos_runtime.datasets import Origins, RowSlot
 

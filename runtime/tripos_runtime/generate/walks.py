@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tripos_compiler.language import Unavailable
 from tripos_compiler.language.library import BETWEEN
 from tripos_compiler.plan import Ask, ChoiceType, RecordType, SetType, Type
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking import PARSE_FAILURE, PreparedQuestion, ReadOutcome, status_of_reply
 from tripos_runtime.generate.author import MakingProgram
 from tripos_runtime.reading import schema_of

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from tripos_compiler.language.library import Medium
 from tripos_compiler.plan import LEFT, Settings
+from tripos_compiler.source import dataclass
 
 
 class CodedError(Exception):

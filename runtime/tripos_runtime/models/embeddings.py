@@ -16,10 +16,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tripos_compiler.language.library import grams_of
+from tripos_compiler.source import dataclass
 from tripos_runtime.models.base import FREE, Endpoint, Model, ModelError, Price, Reply, Request, check_alone
 from tripos_runtime.models.vectors import TEXTS_AT_ONCE, replies_of
 

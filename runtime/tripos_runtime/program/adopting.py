@@ -8,11 +8,12 @@ already. So what is asked is what an empty store would be asked for and this one
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from tripos_compiler.plan import Plan
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking import NO_OTHERS, Adopted, Ledger, OtherReplies, OtherStore, Row, TakenCounts
 from tripos_runtime.datasets import Case
 from tripos_runtime.program.calls import StepCall

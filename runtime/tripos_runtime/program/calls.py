@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence, Set as AbstractSet
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from tripos_compiler.language import PLACE, Unavailable, elements, ends_conversation, names_in
 from tripos_compiler.plan import Ask, Converse, Judging, Loop, Verdict
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking import condition_id, turn_id
 
 Places = tuple[int, ...]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tripos_compiler.plan import Ask, Converse, Judging
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking import NOT_ASKED, Answer, Row, condition_id
 from tripos_runtime.models import Message
 from tripos_runtime.scheduling import Halted

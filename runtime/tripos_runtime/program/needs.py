@@ -9,13 +9,13 @@ and at the end. It counts nothing: what a driver counts follows from needs and r
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 from tripos_compiler.language import PLACE, Missing, Unavailable, elements, evaluate
 from tripos_compiler.language.library import Dialogue
 from tripos_compiler.plan import Binary, Column, Expr, Grade, Loop, Retrieve, Score, Unary
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking import PENDING, PreparedQuestion, PromptPlaceholders, Said
 from tripos_runtime.asking.functions import ExternalScorer, ScorerRequest
 from tripos_runtime.models import Message

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, ClassVar
 
 from tripos_compiler.language import Unavailable
 from tripos_compiler.plan import Ask, Judging, Plan
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking import PreparedQuestion, PromptPlaceholders, Questions, ask_messages, grade_messages, shorter
 from tripos_runtime.datasets import Case, Sources
 from tripos_runtime.program.needs import Sent

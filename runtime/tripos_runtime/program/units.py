@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from tripos_compiler.language import PEOPLE
@@ -23,6 +22,7 @@ from tripos_compiler.plan import (
     Treatment,
     Verdict,
 )
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking import conversation_id, judgement_id, sample_id, score_id
 from tripos_runtime.datasets import Case
 from tripos_runtime.models import encoder_id

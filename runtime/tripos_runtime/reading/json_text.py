@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass
 from typing import Any, SupportsIndex
+
+from tripos_compiler.source import dataclass
 
 MOST_SCANNED = 300_000
 """At most this many characters are scanned in all, and at most `SCANS` times the length of the text."""

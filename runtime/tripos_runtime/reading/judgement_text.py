@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from tripos_compiler.language.library import DEFAULT, plain_numbers
 from tripos_compiler.plan import Metric
+from tripos_compiler.source import dataclass
 from tripos_runtime.reading.json_text import FoundJson, find_all
 from tripos_runtime.reading.plain_text import (
     OddNumberError,

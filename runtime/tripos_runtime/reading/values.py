@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from tripos_compiler.language.library import DEFAULT, plain_numbers
@@ -29,6 +29,7 @@ from tripos_compiler.plan import (
     TreeType,
     Type,
 )
+from tripos_compiler.source import dataclass
 from tripos_runtime.reading.dialogue_text import turns_in
 from tripos_runtime.reading.json_text import THINKING, FoundJson, find_all
 from tripos_runtime.reading.plain_text import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tripos_compiler.language import DATA, TREES, Unavailable, evaluate
 from tripos_compiler.plan import Expr
+from tripos_compiler.source import dataclass
 from tripos_runtime.datasets import places_by_value
 from tripos_runtime.retrieval.indexes import INDEXES, TextIndex, VectorIndex, name_of
 

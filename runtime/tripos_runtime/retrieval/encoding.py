@@ -10,11 +10,12 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tripos_compiler.plan import Settings, digest
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking import AGAIN, FAILED, NO_OTHERS, NO_REPLY, OK, UNUSED, Answer, Lane, OtherReplies, OtherStore
 from tripos_runtime.models import Message, ModelError, Reply, Request, Vector, encoder_id, from_text
 from tripos_runtime.scheduling import Caller

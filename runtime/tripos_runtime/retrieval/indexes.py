@@ -9,7 +9,6 @@ import hashlib
 import io
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 from zipfile import BadZipFile
 
@@ -18,6 +17,7 @@ import numpy.typing as npt
 import orjson
 
 from tripos_compiler.language.library import BY_LENGTH, SATURATION, VERSION, grams_of, terms_of
+from tripos_compiler.source import dataclass
 from tripos_runtime.models import Vector
 
 Values = npt.NDArray[np.float32]

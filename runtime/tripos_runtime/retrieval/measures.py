@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tripos_compiler.language import names_in, subexpressions
 from tripos_compiler.plan import Binary, Call, Expr, Get, Items, RecordValue, Ref, Unary
+from tripos_compiler.source import dataclass
 
 SIDES = {"bm25": ("query", "document"), "similarity": ("a", "b")}
 """The functions that an index can take, with the names of their arguments."""

@@ -7,7 +7,7 @@ nothing of which were: by a digest of the element and of what it was compared wi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from tripos_compiler.language import Unavailable, evaluate, paths_in
 from tripos_compiler.language.library import ordered
 from tripos_compiler.plan import Binary, Data, Expr, Ref, Retrieve, digest
+from tripos_compiler.source import dataclass
 from tripos_runtime.datasets import SplitCondition, holds, split
 from tripos_runtime.retrieval.collection import Collection, IndexStore
 from tripos_runtime.retrieval.indexes import Values

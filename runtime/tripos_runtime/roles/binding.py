@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Ask, Plan, Retrieve, Scenario
+from tripos_compiler.source import dataclass
 from tripos_runtime.models import LOCAL, MOCK, CodedError, embeds, writes
 from tripos_runtime.models.mocks import is_baseline
 from tripos_runtime.models.reward import is_reward

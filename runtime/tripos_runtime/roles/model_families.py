@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tripos_compiler.language import families_in_name
 from tripos_compiler.plan import Compare, Grade, Plan, Verdict
+from tripos_compiler.source import dataclass
 from tripos_runtime.roles.binding import RoleBinding
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from tripos_compiler.language import media_printed
 from tripos_compiler.language.library import MediumKind
 from tripos_compiler.plan import Ask, Converse, Plan, Texts
+from tripos_compiler.source import dataclass
 from tripos_runtime.roles.binding import BindingError, RoleBinding
 
 TakesMedium = Callable[[str, MediumKind], bool | None]

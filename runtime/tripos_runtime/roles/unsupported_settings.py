@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from tripos_compiler.plan import Ask, Converse, Plan, Settings
+from tripos_compiler.source import dataclass
 from tripos_runtime.roles.binding import RoleBinding
 
 

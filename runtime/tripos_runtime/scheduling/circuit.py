@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from tripos_compiler.source import dataclass
 
 FAILURES = 10
 """The failures in a row after which the endpoint counts as silent …"""

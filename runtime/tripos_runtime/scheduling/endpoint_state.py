@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, get_args
+
+from tripos_compiler.source import dataclass
 
 State = Literal["ready", "held back", "silent", "given up"]
 """`held back`: it asked to be left alone for a while. `silent`: it has stopped answering, and one call at a time finds

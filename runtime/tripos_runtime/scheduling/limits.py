@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
+from tripos_compiler.source import dataclass
 from tripos_runtime.models import Model
 from tripos_runtime.models.over_http import USUAL_MB
 

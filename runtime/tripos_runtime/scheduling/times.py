@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import datetime
+
+from tripos_compiler.source import dataclass
 
 Sleep = Callable[[float], Awaitable[None]]
 

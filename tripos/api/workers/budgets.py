@@ -6,9 +6,10 @@ import asyncio
 import itertools
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tripos.api.workers.messages import CallWanted, Debited, Settle
+from tripos_compiler.source import dataclass
 from tripos_runtime.models import Price, Reply
 from tripos_runtime.scheduling import Budget, Cost, Debit, Halted, OutOfBudget
 

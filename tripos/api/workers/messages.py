@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-from dataclasses import dataclass
 from typing import Any
 
 from tripos.api.compilation import CompiledSpec
 from tripos.api.selection import Choices
 from tripos.releases import RunOrigin
 from tripos.settings import Config
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking import CallCounters
 from tripos_runtime.drivers import ItemScore
 from tripos_runtime.models import Price, Reply

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tripos.api.compilation import CompiledSpec
 from tripos.api.job import Job, RunEnding
@@ -30,6 +30,7 @@ from tripos.api.workers.messages import (
 from tripos.api.workers.reading import ReadingDesk
 from tripos.settings import Config, check_divisible
 from tripos.ui import SOME_FAILED, Failure
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking import CallCounters
 from tripos_runtime.drivers import part_size
 from tripos_runtime.scheduling import Limits, Snapshot

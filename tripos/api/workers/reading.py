@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tripos.api.workers.messages import CaseRead, StillAsked
+from tripos_compiler.source import dataclass
 from tripos_runtime.datasets import Case, SubsetTags
 from tripos_runtime.drivers import ItemScore, OrderedCases, Settler, membership_row
 

@@ -9,7 +9,7 @@ import shutil
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TextIO
 
@@ -20,6 +20,7 @@ from tripos.cli.progress.summary import counts
 from tripos.settings import without_keys
 from tripos.ui import harmless, show_message, show_text
 from tripos_compiler.diagnostics import duration, localized, per_second
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking import CallCounters
 from tripos_runtime.scheduling import Budget, Snapshot
 

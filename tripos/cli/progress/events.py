@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +17,7 @@ from tripos.cli.progress.live_view import Moment
 from tripos.cli.progress.pace import budget_table, done_by_lane
 from tripos.settings import table_without_keys
 from tripos.ui import Failure, harmless_json, json_for
+from tripos_compiler.source import dataclass
 from tripos_runtime.scheduling import Budget
 
 SHAPE = 1

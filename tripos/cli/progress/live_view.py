@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tripos.cli.progress.pace import Lane, Pace, budget_text, cost, done_by_lane
 from tripos_compiler.diagnostics import CODES, duration, localized, per_second
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking import CallCounters
 from tripos_runtime.scheduling import Budget, Snapshot
 

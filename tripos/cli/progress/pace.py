@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tripos_compiler.diagnostics import usd
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking import CallCounters
 from tripos_runtime.scheduling import Budget
 

@@ -6,7 +6,6 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from tripos.cli.progress.pace import budget_table, budget_text, cost
@@ -23,6 +22,7 @@ from tripos_compiler.diagnostics import (
     usd,
     wrap,
 )
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking import CallCounters, TakenCounts
 from tripos_runtime.scheduling import Budget
 

@@ -7,7 +7,7 @@ import io
 from argparse import Namespace
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from tripos.ui import (
 )
 from tripos_compiler.diagnostics import localized, not_utf8
 from tripos_compiler.language.changes import are_comparable
+from tripos_compiler.source import dataclass
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.formats import PaperTable, TextColumn, fold, grid
 from tripos_warehouse.measures import MeasureRow

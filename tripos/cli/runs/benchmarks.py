@@ -8,7 +8,7 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from tripos.ui import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, USAGE, Failure, 
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Role
+from tripos_compiler.source import dataclass
 from tripos_runtime.datasets import DataFolders
 
 Doing = Callable[[Namespace, ChosenSettings, Compilation, DataFolders], int]

@@ -12,7 +12,6 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +55,7 @@ from tripos.ui import (
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import localized, reader_language
 from tripos_compiler.plan import Plan
+from tripos_compiler.source import dataclass
 from tripos_runtime.datasets import DataFolders
 from tripos_runtime.drivers import PreparedRun
 from tripos_runtime.models import Model

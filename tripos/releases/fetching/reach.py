@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from dataclasses import dataclass
+
+from tripos_compiler.source import dataclass
 
 
 @dataclass(frozen=True)

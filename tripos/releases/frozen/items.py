@@ -6,7 +6,6 @@ import json
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from tripos.settings import read_untrusted_json, read_untrusted_lines
 from tripos.ui import SOME_FAILED, Failure, first_line
 from tripos_compiler.language import item_id
 from tripos_compiler.plan import Dataset, Plan, Scenario
-from tripos_compiler.source import DataError, FoundRelease
+from tripos_compiler.source import DataError, FoundRelease, dataclass
 from tripos_runtime.datasets import Case, CaseSource, Selection, SourceRow, files_of
 
 PUBLIC = "public"

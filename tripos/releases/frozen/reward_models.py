@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from tripos.releases.fetching import find_release
@@ -14,7 +13,7 @@ from tripos.releases.release_toml import ArtefactTerms, ReleaseToml, check_licen
 from tripos.ui import SOME_FAILED, Failure
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Plan
-from tripos_compiler.source import FoundRelease
+from tripos_compiler.source import FoundRelease, dataclass
 from tripos_runtime.models import ModelError
 from tripos_runtime.models.reward import (
     KIND,

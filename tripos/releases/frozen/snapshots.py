@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from tripos.settings import read_untrusted_lines
 from tripos.ui import Failure
 from tripos_compiler.language import item_id
 from tripos_compiler.plan import Plan
-from tripos_compiler.source import FoundRelease
+from tripos_compiler.source import FoundRelease, dataclass
 from tripos_runtime.asking.functions import NO_RELEASES
 from tripos_runtime.datasets import CaseSource, MadeRow, Origins, RowFile, Selection
 from tripos_runtime.forecast import data_maker

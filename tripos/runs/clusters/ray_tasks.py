@@ -9,13 +9,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 from tripos.runs.clusters.sharding import Sharding
 from tripos.runs.clusters.submission import NO_WAY
 from tripos.ui import NOT_HELD, SOME_FAILED, Failure, first_line
+from tripos_compiler.source import dataclass
 
 AGAIN = 20
 """A task is tried so often at most after its worker died."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from tripos.settings import ClusterConfig, without_keys
 from tripos.ui import Failure
+from tripos_compiler.source import dataclass
 
 WITH_VALUE = ("--on", "--shards", "--time-limit", "--image", "--write")
 ALONE = ("--submit", "--dry-run", "--divide")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import orjson
 
 from tripos_compiler.plan import Column, Compare, Grade, Measure, Plan, Score
+from tripos_compiler.source import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.held_out import NOTHING, HeldOut, read_held_out

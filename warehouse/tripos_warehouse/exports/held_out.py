@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import orjson
 
 from tripos_compiler.language.contamination import ALIKE, NearTexts, runs_of
 from tripos_compiler.plan import Plan
+from tripos_compiler.source import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.exports.replies import Replies, ReplyQuery
 from tripos_warehouse.query import Connection

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
 from tripos_compiler.language import count_left_out, seen_by
 from tripos_compiler.language.library import Turn
+from tripos_compiler.source import dataclass
 from tripos_warehouse.query import Connection
 from tripos_warehouse.store import FAILED, Row
 from tripos_warehouse.views import RunRecord

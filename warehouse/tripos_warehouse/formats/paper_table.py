@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Literal
 
+from tripos_compiler.source import dataclass
 from tripos_warehouse.formats.text_table import NOTHING, cell_text, decimals_of
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.cells import cell_len, chop_cells, set_cell_size
 
 from tripos_compiler.diagnostics import wrap
+from tripos_compiler.source import dataclass
 
 if TYPE_CHECKING:
     import pyarrow as pa

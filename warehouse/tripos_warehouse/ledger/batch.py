@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tripos_compiler.source import dataclass
 from tripos_warehouse.store import JournalSegment, Row
 
 FLUSH_ROWS = 5000

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from tripos_compiler.source import dataclass
 from tripos_warehouse.store import read_plain
 
 SHELF = "indexes"

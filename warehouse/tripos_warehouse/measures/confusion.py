@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from tripos_compiler.diagnostics import localized
 from tripos_compiler.language.figures import ScoredStep, scored_by, scored_values_of
 from tripos_compiler.plan import Aggregate, Plan
+from tripos_compiler.source import dataclass
 from tripos_warehouse.formats import TextColumn, grid, wrapped
 from tripos_warehouse.measures.figure_walk import aggregates
 from tripos_warehouse.measures.sql import pairs_sql

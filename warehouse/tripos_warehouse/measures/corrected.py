@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tripos_compiler.plan import Measure, Plan
+from tripos_compiler.source import dataclass
 from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.measures.sql import sql_of
 from tripos_warehouse.query import Connection, run_query

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tripos_compiler.plan import Expectation, Measure, Plan
+from tripos_compiler.source import dataclass
 from tripos_warehouse.measures.evaluation import evaluate_or_tell
 from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.query import Connection

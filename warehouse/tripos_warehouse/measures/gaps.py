@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from tripos_compiler.plan import Aggregate, Column, Compare, Figure, Formula, Grade, Measure, Measured, Plan, Score
+from tripos_compiler.source import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.query import Connection
 

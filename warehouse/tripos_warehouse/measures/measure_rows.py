@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tripos_compiler.plan import Measure
+from tripos_compiler.source import dataclass
 from tripos_warehouse.views import RunRecord
 
 OF_CORRECTED = ("judged", "judged_low", "judged_high", "power")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tripos_compiler.diagnostics import localized, percent, reader_language
 from tripos_compiler.plan import Made, Plan
+from tripos_compiler.source import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.formats import NOTHING, TextColumn, grid, wrapped
 from tripos_warehouse.query import Connection

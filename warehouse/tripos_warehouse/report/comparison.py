@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tripos_compiler.language.figures import element_scores, ranges_of, score_spans
 from tripos_compiler.plan import BoolType, Grade, IntegerType, Measure, NumberType, Plan, Score, Type
+from tripos_compiler.source import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports import metric_weights

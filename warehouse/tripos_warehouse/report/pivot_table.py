@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tripos_compiler.diagnostics import localized, percent, reader_language
 from tripos_compiler.plan import Aggregate, Figure, Formula, Measured, Plan
+from tripos_compiler.source import dataclass
 from tripos_warehouse.formats import GAP, NOTHING, TextColumn, decimals_of, grid
 from tripos_warehouse.measures import MeasureRow, MeasureTable
 from tripos_warehouse.views import dimension_heading, dimension_label

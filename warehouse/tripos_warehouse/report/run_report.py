@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from tripos_compiler.diagnostics import localized, usd
 from tripos_compiler.language import Only
 from tripos_compiler.language.figures import aggregates_of
 from tripos_compiler.plan import Plan
+from tripos_compiler.source import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.formats import NOTHING
 from tripos_warehouse.measures import (

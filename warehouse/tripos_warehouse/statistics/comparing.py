@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from string import ascii_lowercase
 from typing import Literal
 
 import numpy as np
 
+from tripos_compiler.source import dataclass
 from tripos_warehouse.statistics.found import StatisticResult
 from tripos_warehouse.statistics.intervals import mean
 from tripos_warehouse.statistics.ratings import Floats, Ints, cluster_codes, is_missing

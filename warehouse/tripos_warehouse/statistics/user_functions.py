@@ -15,11 +15,12 @@ import numbers
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from tripos_compiler.source import dataclass
 
 FAILED = "S0211"
 """The code where a function fails, or gives no number."""

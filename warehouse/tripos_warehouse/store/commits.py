@@ -6,7 +6,7 @@ import os
 import re
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Self
@@ -17,6 +17,7 @@ from obstore.exceptions import AlreadyExistsError
 from obstore.store import LocalStore
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from tripos_compiler.source import dataclass
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.folders import part_path, read_plain
 

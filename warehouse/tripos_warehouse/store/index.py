@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tripos_compiler.source import dataclass
 from tripos_warehouse.store.parts import conform, reading
 from tripos_warehouse.store.rows import get_table
 from tripos_warehouse.store.schemas import COMPARISONS, JUDGEMENTS, SAMPLES, SCORES, TURNS

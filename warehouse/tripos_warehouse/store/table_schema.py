@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+
+from tripos_compiler.source import dataclass
 
 
 class _NoPandas:

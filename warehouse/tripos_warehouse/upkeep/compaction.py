@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from obstore.exceptions import BaseError
 
+from tripos_compiler.source import dataclass
 from tripos_warehouse.errors import StoreError, unwritable
 from tripos_warehouse.store import (
     COMPACTION,

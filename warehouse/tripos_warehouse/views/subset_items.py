@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import orjson
 
 from tripos_compiler.language import Drawn
+from tripos_compiler.source import dataclass
 from tripos_warehouse.query import Connection
 
 

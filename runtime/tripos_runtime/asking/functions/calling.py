@@ -7,12 +7,12 @@ import math
 import numbers
 import sys
 from collections.abc import Callable, Mapping, Set as AbstractSet
-from dataclasses import dataclass
 from typing import Any
 
 from tripos_compiler.language import Unavailable
 from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import Plugin, Type
+from tripos_compiler.source import dataclass
 
 FUNCTION_ERROR = "function_error"
 """The status of a score whose function failed; a later run tries it again."""

@@ -11,10 +11,10 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
 from tripos_compiler.language import Unavailable
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking.functions import NONSENSE, Failed, Outcome, ScorerPool, ScorerRequest, plain
 from tripos_runtime.asking.functions.calling import Loaded, WrongValue, passed, returned
 

@@ -6,9 +6,9 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Protocol
 
+from tripos_compiler.source import dataclass
 from tripos_runtime.asking.functions.protocol import DIED, NONSENSE, Broken, Failed, Outcome, ScorerRequest
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence, Set as AbstractSet
-from dataclasses import dataclass
 from typing import Any
 
 from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import Plugin
+from tripos_compiler.source import dataclass
 
 PROTOCOL = 1
 LONGEST_LINE = 2**20

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tripos_compiler.plan import Plugin
+from tripos_compiler.source import dataclass
 
 TIMEOUT_S, MEMORY_MB, BATCH = 120.0, 4096, 8
 

@@ -7,11 +7,12 @@ import re
 from base64 import b64decode
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from tripos_compiler.language.library import Medium, MediumKind, UnfitMedium, media_in
+from tripos_compiler.source import dataclass
 from tripos_runtime.datasets.files.media_formats import medium_of
 
 MOST_HELD = 2**28

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from operator import add
 
 from tripos_compiler.language.library import Medium, media_in, without_media
+from tripos_compiler.source import dataclass
 from tripos_runtime.models import Message, texts_read
 
 WIDE = re.compile("[\u2e80-\uffff\U00020000-\U0003ffff]")

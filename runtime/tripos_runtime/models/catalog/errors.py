@@ -7,11 +7,11 @@ import math
 import os
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from tripos_compiler.source import dataclass
 from tripos_runtime.models.base import ModelError
 
 LONGEST_S = 7 * 86_400.0

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from tripos_compiler.source import dataclass
 from tripos_runtime.models.base import Price
 from tripos_runtime.models.catalog.catalog import entry_of
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from tripos_compiler.source import dataclass
 
 SAMPLES = 16
 """The most replies that one request asks for: a request that is lost loses all of them."""

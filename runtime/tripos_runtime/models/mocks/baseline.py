@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from tripos_compiler.source import dataclass
 from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
 
 PREFIX = "baseline/"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
 import orjson
 
 from tripos_compiler.plan import LEFT, Settings, digest
+from tripos_compiler.source import dataclass
 from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
 
 ENDPOINT = "replay"

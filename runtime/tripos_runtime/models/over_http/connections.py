@@ -11,12 +11,13 @@ import ssl
 import urllib.request
 import weakref
 from collections.abc import AsyncIterator, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import orjson
 
+from tripos_compiler.source import dataclass
 from tripos_runtime.models.base import ModelError
 from tripos_runtime.models.catalog import LOOPBACK
 from tripos_runtime.models.over_http.http1 import NAMES_KEPT_S, ConnectionPool, HttpError, ServerOrigin, head_of

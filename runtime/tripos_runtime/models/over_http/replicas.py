@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 
 from tripos_compiler.plan import Settings
+from tripos_compiler.source import dataclass
 from tripos_runtime.models.base import ModelError, Reply, Request
 from tripos_runtime.models.over_http.direct import DirectModel
 

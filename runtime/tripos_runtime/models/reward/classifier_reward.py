@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from tripos_compiler.source import dataclass
 from tripos_runtime.models.base import ModelError
 from tripos_runtime.models.over_http import without_system
 from tripos_runtime.models.reward.rewards import Chat, as_text

@@ -8,11 +8,11 @@ of the runtime has to change.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
 
+from tripos_compiler.source import dataclass
 from tripos_runtime.models.base import ModelError
 from tripos_runtime.models.reward.classifier_reward import (
     HUB,

@@ -9,11 +9,13 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import orjson
+
+from tripos_compiler.source import dataclass
 
 BASE, HEAD = "base", "head.safetensors"
 """Beside the manifest: the folder of the base model, and the weights of the head."""

@@ -11,9 +11,10 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
+from tripos_compiler.source import dataclass
 from tripos_runtime.models.base import FREE, DialogueTurn, Message, ModelError, Price, Reply, Request
 
 Chat = tuple[Message, ...]

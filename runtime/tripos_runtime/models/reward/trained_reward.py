@@ -8,9 +8,10 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from tripos_compiler.source import dataclass
 from tripos_runtime.models.base import FREE, ModelError, Price
 from tripos_runtime.models.reward.reward_network import RewardNetwork, packed, parted, read_network
 from tripos_runtime.models.reward.rewards import Chat, as_text, before_and_reply

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Final, Protocol
 
 import orjson
 
+from tripos_compiler.source import dataclass
 from tripos_runtime.models import Request
 
 INTENDED: Final = "intended"

@@ -9,11 +9,12 @@ between cells are no noise, and cells of few items make the whole less sure, as 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import fmean, variance
 
 from tripos_compiler.language.figures import ScoredStep, judged_steps, scored_by, scored_values_of
 from tripos_compiler.plan import Aggregate, Measure, Measured, Plan, Scorer, named
+from tripos_compiler.source import dataclass
 from tripos_warehouse.measures.judges import repeated_verdicts
 from tripos_warehouse.measures.sql import Cut, rows_sql, weight_sql, weights_of
 from tripos_warehouse.query import Connection

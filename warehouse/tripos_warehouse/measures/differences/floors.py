@@ -6,9 +6,9 @@ A figure clears a floor where the whole of its interval lies beyond it: a point 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from tripos_compiler.source import dataclass
 from tripos_warehouse.measures.measure_rows import MeasureTable
 
 BASELINE = "baseline/"

@@ -14,12 +14,13 @@ import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from statistics import fmean
 from typing import Any
 
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Plan
+from tripos_compiler.source import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.differences.corrected_pairs import Threes, corrected_difference, three_by_cell

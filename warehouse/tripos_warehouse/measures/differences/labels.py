@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from tripos_compiler.plan import Measure, Plan
+from tripos_compiler.source import dataclass
 from tripos_warehouse.measures.differences.components import mean_of_scores, scores_query
 from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics import Floats

@@ -4,10 +4,10 @@ of a label more labels are worth more than more items."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from tripos_compiler.plan import Measure, Plan
+from tripos_compiler.source import dataclass
 from tripos_warehouse.measures.corrected import ThreeFigures, find_corrected
 from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics.design import DifferenceComponents, LabelComponents, corrected_variance

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tripos_compiler.diagnostics import usd
 from tripos_compiler.language.figures import ScoredStep
 from tripos_compiler.plan import Measure, Plan
+from tripos_compiler.source import dataclass
 from tripos_warehouse.measures.differences.components import measure_components, scored_step
 from tripos_warehouse.measures.differences.labels import label_components
 from tripos_warehouse.measures.differences.more_labels import MoreLabels, find_more_labels, worth_of_a_label

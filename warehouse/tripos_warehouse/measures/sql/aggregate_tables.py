@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tripos_compiler.language.figures import ScoredStep, conversations_before, judged_steps
 from tripos_compiler.plan import Aggregate, Missing, Plan
+from tripos_compiler.source import dataclass
 from tripos_warehouse.measures.sql.labels import labelled_rows
 from tripos_warehouse.measures.sql.parts import (
     OF_TALK,

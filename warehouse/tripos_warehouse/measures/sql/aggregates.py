@@ -13,10 +13,11 @@ independent items, for the exact interval). The other has a row a cell and item:
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tripos_compiler.language.figures import conversations_before
 from tripos_compiler.plan import Plugin
+from tripos_compiler.source import dataclass
 from tripos_warehouse.measures.sql.aggregate_tables import JUDGED, OF_NUMBERS, OF_TEXTS, PYTHON, SUMMED
 from tripos_warehouse.measures.sql.class_measures import ClassMeasures
 from tripos_warehouse.measures.sql.parts import (

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tripos_compiler.language.figures import ScoredStep
+from tripos_compiler.source import dataclass
 from tripos_warehouse.measures.sql.aggregate_tables import AggregateTables
 from tripos_warehouse.measures.sql.parts import (
     columns,

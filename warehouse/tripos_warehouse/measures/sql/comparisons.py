@@ -8,9 +8,10 @@ cell at once, by `tripos_statistic`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tripos_compiler.plan import ChoiceType, Compare
+from tripos_compiler.source import dataclass
 from tripos_warehouse.measures.sql.aggregates import LeafSql
 from tripos_warehouse.measures.sql.labels import labelled_comparisons
 from tripos_warehouse.measures.sql.parts import columns, compared_sql

@@ -7,10 +7,10 @@ of `none` both look at the same. Which part is contained in which follows from w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tripos_compiler.language.figures import ScoredStep, judged_steps
 from tripos_compiler.plan import Aggregate
+from tripos_compiler.source import dataclass
 from tripos_warehouse.measures.sql.parts import Cut
 from tripos_warehouse.sql import name as named, text as quoted
 from tripos_warehouse.store import HUMAN

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tripos_compiler.source import dataclass
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ of the others.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tripos_compiler.language.figures import ScoredStep
 from tripos_compiler.plan import Plan
+from tripos_compiler.source import dataclass
 from tripos_warehouse.measures.sql.parts import Cut, Labels, Parts, columns, compared_sql, condition, indented, same
 from tripos_warehouse.measures.sql.raters import FigureTables
 from tripos_warehouse.sql import name as named

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from tripos_compiler.language.figures import ScoredStep, conversations_before, element_name, judged_steps
 from tripos_compiler.language.library import BETWEEN
 from tripos_compiler.plan import FIXED, Compare, Dataset, Grade, Made, Missing, Plan, RecordType, Type
+from tripos_compiler.source import dataclass
 from tripos_warehouse.sql import name as named, text as quoted
 from tripos_warehouse.views import Graders, apart_scorers, are_apart, arm_columns
 

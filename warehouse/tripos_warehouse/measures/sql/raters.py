@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from tripos_compiler.source import dataclass
 from tripos_warehouse.measures.sql.counts import UNSEEN, CountedRows
 from tripos_warehouse.measures.sql.parts import Parts
 from tripos_warehouse.sql import name as named

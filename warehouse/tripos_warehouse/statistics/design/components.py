@@ -12,11 +12,12 @@ variance, as in generalizability theory (Brennan 2001), and equal to REML as lon
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
+from tripos_compiler.source import dataclass
 from tripos_warehouse.statistics.ratings import Floats, Ints, Values, cluster_codes, read_values
 
 RESIDUAL = "residual"

@@ -12,10 +12,11 @@ of items nested in nothing and with the panel fixed. The mean over items has thi
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from tripos_compiler.source import dataclass
 from tripos_warehouse.statistics.design.components import RESIDUAL, VarianceComponents, variance_components
 from tripos_warehouse.statistics.ratings import Ints, Values, cluster_codes, read_values
 

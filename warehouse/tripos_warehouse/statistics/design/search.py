@@ -9,9 +9,9 @@ optimum of two stages in closed form: more samples the dearer an item and the la
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import product
 
+from tripos_compiler.source import dataclass
 from tripos_warehouse.statistics.design.differences import DifferenceComponents
 from tripos_warehouse.statistics.design.learned_power import LEVEL, POWER, least_difference
 

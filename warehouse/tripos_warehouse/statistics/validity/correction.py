@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from tripos_compiler.source import dataclass
 from tripos_warehouse.statistics.found import StatisticResult
 from tripos_warehouse.statistics.intervals import bounded, mean, with_t
 from tripos_warehouse.statistics.quantiles import t_quantile, two_sided

@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from statistics import fmean, variance
 
 import numpy as np
 
+from tripos_compiler.source import dataclass
 from tripos_warehouse.statistics.found import StatisticResult
 from tripos_warehouse.statistics.intervals import bounded, mean
 from tripos_warehouse.statistics.ratings import Clusters, Values, read_values

@@ -19,13 +19,13 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import orjson
 import pyarrow as pa
 
+from tripos_compiler.source import dataclass
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.bucket.addresses import copy_of
 from tripos_warehouse.store.bucket.catalog import (

@@ -15,11 +15,11 @@ import hashlib
 import uuid
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
+from tripos_compiler.source import dataclass
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.bucket.objects import Objects
 from tripos_warehouse.store.commits import CHECKPOINT, ParquetPart, number_of

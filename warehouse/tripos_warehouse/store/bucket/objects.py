@@ -13,7 +13,6 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -28,6 +27,7 @@ from obstore.exceptions import (
     UnauthenticatedError,
 )
 
+from tripos_compiler.source import dataclass
 from tripos_warehouse.errors import StoreError
 
 PATIENCE_S = 60.0

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from tripos_compiler.source import dataclass
 from tripos_warehouse.store.bucket.bucket import Bucket, OpenLog
 from tripos_warehouse.store.bucket.leases import LOOK_S
 from tripos_warehouse.store.bucket.logs import Tail, read_slot, seal_content, slot_name
