@@ -117,7 +117,7 @@ def _all_read_from(connection: duckdb.DuckDBPyConnection, run: RunRecord | None)
         return answered[query]
 
     opening: Mapping[str, Callable[..., Any]] = {
-        "tripos_warehouse.report.boards.kept_boards.connect": lambda store: connection.cursor(),
+        "tripos_warehouse.report.boards.kept_boards.connect": lambda store, **_: connection.cursor(),
         "tripos.cli.reports.report.connect_run": lambda *of: (connection.cursor(), run),
         "tripos.cli.exports.export.connect_run": lambda *of: (connection.cursor(), run),
         "tripos_warehouse.measures.evaluation.run_query": once,

@@ -14,7 +14,8 @@ from tripos_warehouse.measures import Half, remeasure, remeasure_pairs
 from tripos_warehouse.measures.differences import jackknife
 from tripos_warehouse.query import Connection
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views import RunRecord, connect_run, copied_scores, copied_views, get_selected
+from tripos_warehouse.views import RunRecord, connect_run, copied_scores, get_selected
+from tripos_warehouse.views.prepared import copied_views
 
 SPEC = """\
 benchmark counted "1.0.0" {

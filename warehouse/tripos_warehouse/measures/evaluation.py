@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -19,7 +20,7 @@ from tripos_warehouse.measures.sql import graders_of, has_apart, sql_of
 from tripos_warehouse.query import Connection, run_query
 from tripos_warehouse.statistics import StatisticResult, t_quantile
 from tripos_warehouse.statistics.intervals import ROUNDING, bounded, clopper_pearson, of_classes
-from tripos_warehouse.views import dimension_place
+from tripos_warehouse.views import dimension_place, sums_with
 
 CONFIDENCE = 0.95
 JACKKNIFED = frozenset(
@@ -63,7 +64,7 @@ def evaluate(
 
     Raises `StoreError` S0201 where the SQL fails or lacks a column.
     """
-    query = sql_of(plan, measure, by_people)
+    query = sql_of(plan, measure, by_people, partial(sums_with, connection, plan))
     try:
         table = run_query(connection, shared.get(query, query))
     except StoreError as error:

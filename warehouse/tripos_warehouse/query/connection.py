@@ -64,6 +64,7 @@ class Views:
 
     def __init__(self, statements: Sequence[str] = ()) -> None:
         self._waiting: list[str] = []
+        self._names: set[tuple[str, str]] = set()
         self._done: set[str] = set()
         self._after: dict[str, Callable[[duckdb.DuckDBPyConnection], None]] = {}
         self._lock = threading.Lock()
@@ -72,6 +73,11 @@ class Views:
     def add(self, statements: Sequence[str]) -> None:
         """Have more statements wait, which may build on the others."""
         self._waiting += statements
+        self._names.update(made[1:] for made in map(_made, statements) if made is not None)
+
+    def has(self, outer: str, inner: str) -> bool:
+        """Return true if there is a view of these names, made or not."""
+        return (_plain(outer), _plain(inner)) in self._names
 
     def after(self, statement: str, do: Callable[[duckdb.DuckDBPyConnection], None]) -> None:
         """Have something done once a statement was run."""

@@ -17,6 +17,7 @@ from .commits import (
     sync as sync,
 )
 from .folders import (
+    SUMS as SUMS,
     check_links as check_links,
     is_plain as is_plain,
     lies_in as lies_in,

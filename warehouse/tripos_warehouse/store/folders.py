@@ -44,7 +44,12 @@ def why_no_folder(place: str) -> tuple[str, str] | None:
     return message, "give a folder or file of this machine"
 
 
-FOLDERS = ("parts", "commits", "journal", "journal/rejected", "works", "indexes", "media", "annotations", "cache")
+SUMS = "cache/sums"
+"""Sums of the scores of each part (`views/score_sums.py`)."""
+FOLDERS = (
+    *("parts", "commits", "journal", "journal/rejected", "works", "indexes", "media", "annotations", "cache"),
+    SUMS,
+)
 FILES = ("tripos-store.json", "claims", "ticks")
 MOST_BYTES = 64 * 2**20
 """A file of a store that is read whole may have so many bytes; parts, and lists of names, are read piece by piece."""

@@ -2,9 +2,6 @@ from .benchmark_views import (
     axis_columns as axis_columns,
     read_plan as read_plan,
 )
-from .copied_views import (
-    copied_scores as copied_scores,
-)
 from .dimensions import (
     LANGUAGE as LANGUAGE,
     arm_columns as arm_columns,
@@ -20,6 +17,12 @@ from .people import (
     are_apart as are_apart,
     are_counted as are_counted,
     people_apart as people_apart,
+)
+from .prepared import (
+    copied_scores as copied_scores,
+    stale_sums as stale_sums,
+    sums_of as sums_of,
+    sums_with as sums_with,
 )
 from .run_rows import (
     element_rows as element_rows,

@@ -28,7 +28,7 @@ from tripos_warehouse.views.dimensions import (
 from tripos_warehouse.views.expected_scores import range_columns, with_expected
 from tripos_warehouse.views.macros import benchmark_macros
 from tripos_warehouse.views.people import are_counted
-from tripos_warehouse.views.run_rows import RunRows
+from tripos_warehouse.views.run_rows import RunRows, sums_name
 
 _SCORES = """
   {context},
@@ -39,6 +39,12 @@ _SCORES = """
   score.item_id, score.sample_id, score.judgement_id, score.score_id, score.scorer, score.judged_by, score.run_id,
   score.shown_run,
   score.fingerprint, score.created_at
+"""
+_SUMS = """
+  {context},
+  score.model, {metric}, {dimension}, score.evaluator, score.round, score.scorer, score.judged_by, score.status,
+  score.item_id, score.shown_run, {is_score} as "is score", score."its total", score."its n", score."its rows",
+  score."all are 0 or 1", score."its sample"
 """
 _COLUMNS = """
   {context},
@@ -258,6 +264,37 @@ def benchmark_views(
             rows.moments if many else None,
         ),
     ]
+
+
+def sum_views(current: Current, values: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the statements that make the tables of sums of a benchmark: one with its axes, and one without, which
+    reads no items. None where scores have rows of their own for the elements of a list, or where some models were asked
+    about some items only. Before them stands what has a row where they are of no use."""
+    plan = current.plan
+    if current.rows.of.elements or current.rows.partly:
+        return []
+    types = enumerations(plan, values)
+    arms = arm_columns(plan)
+    item = """left join main.items as item on item.benchmark = score.benchmark and item.scenario = score.scenario
+          and item.item_id = score.item_id"""
+    casts = {
+        "metric": types.cast("metric", "score.metric"),
+        "dimension": types.cast("dimension", "metric.dimension"),
+        "is_score": _is_score(plan),
+    }
+    bare = ", ".join(
+        [types.cast("scenario", "score.scenario"), *(types.cast(arm, f"treatment.{sql.name(arm)}") for arm in arms)]
+    )
+    placed = _context(types, axis_columns(plan), arms, "score", "item.context")
+    made = (
+        f"""create or replace view {sums_name(plan.benchmark.name, bool(items))} as
+        select {_SUMS.format(context=context, **casts)}
+        from ({current.rows.sums()}) as score {items}
+        left join ({_metrics(plan.metrics, plan.benchmark.languages)}) as metric
+          on metric.metric = score.metric{join_arms(plan, "score")}"""
+        for context, items in ((bare, ""), (placed, item))
+    )
+    return [current.rows.parted_sets, *made]
 
 
 def _with_origins(rows: RunRows, items: str) -> str:

@@ -26,6 +26,10 @@ from tripos_warehouse.views.dimensions import LANGUAGE
 
 INTERNAL = "tripos internal"
 """The schema of our own bookkeeping. Its name has a space, so no benchmark can be called that."""
+ALL_SUMS = f"{sql.name(INTERNAL)}.{sql.name('all sums')}"
+"""The table of sums of all scores, where there is one (`score_sums.py`)."""
+SUM_SETS = f"{sql.name(INTERNAL)}.{sql.name('sets of sums')}"
+"""The sets of bindings that those sums are of: a row for each binding."""
 STOPPED = ("stopped", "failed")
 """How a run ends that had to stop."""
 LATEST = f"status in ({', '.join(map(sql.text, STOPPED))}), started_at desc, run_id desc"
@@ -197,9 +201,35 @@ class RunRows:
     @property
     def _kept_scores(self) -> str:
         """A query for the rows of the table of scores."""
+        return self._of_models("main.scores", self._name("steps"))
+
+    def sums(self) -> str:
+        """Return a query for the sums of the scores, of those of each item; no score is of the elements of a list."""
+        steps = f"""(select step.scenario, step.fingerprint, step.binding, step.model, step.run_id
+            from {self._name("steps")} as step
+            union all select * exclude (found, size) from ({self._sets}) as whole where whole.found = whole.size)"""
+        return self._of_models(ALL_SUMS, steps)
+
+    @property
+    def parted_sets(self) -> str:
+        """A query that has a row where sums are of several bindings, and only some of these are shown: then no figure
+        can be taken from sums."""
+        return f"select 1 from ({self._sets}) as parted where parted.found <> parted.size limit 1"
+
+    @property
+    def _sets(self) -> str:
+        """A query for the sets of bindings of sums, each under every model and run with some of them."""
+        return f"""select step.scenario, step.fingerprint, own.name as binding, step.model, step.run_id,
+            count(*) as found, any_value(own.size) as size
+          from {self._name("steps")} as step join {SUM_SETS} as own
+            on own.scenario = step.scenario and own.fingerprint = step.fingerprint and own.binding = step.binding
+          group by all"""
+
+    def _of_models(self, table: str, steps: str) -> str:
+        """Return a query for what a table says of scores, under every compared model that it is about."""
         return f"""select row.* replace (step.model as model), step.run_id as shown_run
-          from (from main.scores as kept where {self.of.mine("kept")}) as row
-          join {self._name("steps")} as step on {_SAME} and step.model is not null
+          from (from {table} as kept where {self.of.mine("kept")}) as row
+          join {steps} as step on {_SAME} and step.model is not null
           {self._is_listed("listed", "item_id")}{" and listed.model = step.model" if self.partly else ""}"""
 
     def items(self) -> str:
@@ -289,6 +319,11 @@ def latest_rows(connection: Connection, of: AskedSteps, *, partly: bool = False)
       group by step.scenario, step.fingerprint, step.binding having count(distinct step.run_id) > 1)"""
     [(several,)] = connection.execute(twice).fetchall()
     return replace(rows, several=several)
+
+
+def sums_name(benchmark: str, placed: bool) -> str:
+    """Return the name of the table of sums of a benchmark; `placed`: of the one with the axes."""
+    return _name("placed sums" if placed else "sums", benchmark)
 
 
 def _name(table: str, benchmark: str) -> str:

@@ -31,13 +31,14 @@ _MOMENTS = re.compile(r'create or replace table ("tripos internal"\."moments of 
 
 @dataclass(frozen=True)
 class CachedViews:
-    """The statements for schema `main` and for the benchmarks', the files that they read, and the `values` of each
-    benchmark's enumerations by column. `state` is what they hold for."""
+    """The statements for schema `main`, for the benchmarks' and for their sums, the files that they read, and the
+    `values` of each benchmark's enumerations by column. `state` is what they hold for."""
 
     state: str
     files: tuple[str, ...]
     tables: tuple[str, ...]
     benchmarks: tuple[str, ...]
+    sums: tuple[str, ...]
     values: dict[str, dict[str, list[str]]]
 
 
@@ -79,7 +80,7 @@ def read(root: Path) -> CachedViews | None:
             part_path(file.parent.name, file.relative_to(root).as_posix())
         if not all(map(is_plain, files)) or [file.stat().st_size for file in files] != sizes:
             return None
-        lists = {name: tuple(map(str, body[name])) for name in ("files", "tables", "benchmarks")}
+        lists = {name: tuple(map(str, body[name])) for name in ("files", "tables", "benchmarks", "sums")}
         values = {
             str(name): {str(column): list(map(str, some)) for column, some in columns.items()}
             for name, columns in body["values"].items()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -35,9 +36,10 @@ from tripos_warehouse.store import (
     Tell,
 )
 from tripos_warehouse.views import view_cache
-from tripos_warehouse.views.benchmark_views import Current, benchmark_views, read_plan
+from tripos_warehouse.views.benchmark_views import Current, benchmark_views, read_plan, sum_views
 from tripos_warehouse.views.dimensions import stored_values
 from tripos_warehouse.views.macros import main_macros
+from tripos_warehouse.views.prepared import PartSums, all_sums, kept_sums
 from tripos_warehouse.views.run_rows import INTERNAL, LATEST, AskedSteps, latest_rows, rows_of_run
 from tripos_warehouse.views.runs import RunRecord, find_run
 
@@ -51,11 +53,12 @@ MAY_STOP_EARLY = "select 1 from main.runs where json_extract(options, '$.until')
 IMPORTED = "select 1 from main.scores where round is not null limit 1"
 
 
-def connect(store: Store, run_id: str | None = None) -> StoreConnection:
+def connect(store: Store, run_id: str | None = None, *, sums: bool = False) -> StoreConnection:
     """Return an in-memory DuckDB with views over the store, without access to anything else.
 
     With `run_id` the schema of that run's benchmark shows exactly that run; every other shows what is
-    current for the latest run of its benchmark. Threads need a cursor each.
+    current for the latest run of its benchmark. Threads need a cursor each. With `sums` the sums of the scores of a
+    large store are there as well (`score_sums.py`).
 
     Raises `StoreError`: S0103, S0104 as `Store.files` does, S0301 for a run that the store lacks.
 
@@ -65,7 +68,7 @@ def connect(store: Store, run_id: str | None = None) -> StoreConnection:
     ...     connection.sql("select count(*) from scores").fetchall()
     [(0,)]
     """
-    return _opened(store, lambda connection: run_id)
+    return _opened(store, lambda connection: run_id, sums=sums)
 
 
 def connect_run(
@@ -73,10 +76,11 @@ def connect_run(
     text: str | None = None,
     plan: Plan | None = None,
     only: Only = MappingProxyType({}),
+    sums: bool = False,
 ) -> tuple[StoreConnection, RunRecord]:
     """Return the run whose id is `text` or alone begins with it, and a connection that shows it as `connect` does;
     without `text` the latest run. With a `plan` it shows what of the run is as that plan has it, and not as its own;
-    with `only` what of it has these values of axes and arms.
+    with `only` what of it has these values of axes and arms. `sums` is as for `connect`.
 
     Raises `StoreError` as `connect` and `find_run` do, and S0210 for a plan of another benchmark.
     """
@@ -89,7 +93,7 @@ def connect_run(
             raise StoreError("S0210", message, "name a run of that benchmark: `tripos list` shows them")
         return found[0].run_id
 
-    return _opened(store, chosen, plan=plan, only=only), found[0]
+    return _opened(store, chosen, plan=plan, only=only, sums=sums), found[0]
 
 
 def snippet(store: Store) -> list[str]:
@@ -106,14 +110,15 @@ def _opened(
     made: list[view_cache.CachedViews] | None = None,
     plan: Plan | None = None,
     only: Only = MappingProxyType({}),
+    sums: bool = False,
 ) -> StoreConnection:
     """Return a connection over the tables, with the views of the run that is chosen once the tables are there."""
     try:
-        return _shown(store, choose, made, plan, only)
+        return _shown(store, choose, made, plan, only, sums)
     except StoreError:
         if not store.sweep():
             raise
-    return _shown(store, choose, made, plan, only)
+    return _shown(store, choose, made, plan, only, sums)
 
 
 def _shown(
@@ -122,13 +127,17 @@ def _shown(
     made: list[view_cache.CachedViews] | None,
     plan: Plan | None,
     only: Only,
+    sums: bool,
 ) -> StoreConnection:
     """As `_opened`, without what is known to be damaged."""
     state = view_cache.state_of(store.root)
     found = store.files()
     files = tuple(str(path) for paths in found.values() for path in paths)
     kept = None if store.damages else view_cache.read(store.root)
-    database = open_box(files)
+    scores = found.get("scores", ())
+    size = sum(path.stat().st_size for path in scores)
+    summed = kept_sums(store.root, scores) if sums and size >= LARGE_BYTES and not store.outdated(found) else None
+    database = open_box((*files, *(str(each.path) for each in (summed or {}).values())))
     _open.add(database)
     try:
         add_functions(database)
@@ -140,18 +149,28 @@ def _shown(
         run_id = choose(connection)
         values = kept.values if kept is not None else stored_values(connection)
         if kept is not None and run_id is None:
-            benchmarks = kept.benchmarks
+            benchmarks, of_sums = kept.benchmarks, kept.sums
         else:
             imported = bool(connection.execute(IMPORTED).fetchall())
-            scores = sum(path.stat().st_size for path in found.get("scores", ()))
-            many = run_id is None and scores >= MANY_BYTES  # the sums of one run would be kept by nobody
-            benchmarks = tuple(
-                statement
-                for current in _currents(connection, run_id, plan, only, store.leave_out)
-                for statement in benchmark_views(current, values.get(current.plan.benchmark.name, {}), imported, many)
+            many = run_id is None and size >= MANY_BYTES  # the sums of one run would be kept by nobody
+            currents = _currents(connection, run_id, plan, only, store.leave_out)
+            benchmarks, of_sums = (
+                tuple(
+                    statement
+                    for current in currents
+                    for statement in make(current, values.get(current.plan.benchmark.name, {}))
+                )
+                for make in (partial(benchmark_views, imported=imported, many=many), sum_views)
             )
+            of_sums = () if imported else of_sums  # what raters did not give is in no part
+        if summed is not None:
+            views.add(_all_sums(tables, scores, summed, connection))
         views.add(benchmarks)
-        whole = view_cache.CachedViews(state, files, tables, benchmarks, values)
+        if summed is not None:
+            for place in range(0, len(of_sums), 3):
+                parted, *own = of_sums[place : place + 3]
+                views.add([] if connection.execute(parted).fetchall() else own)
+        whole = view_cache.CachedViews(state, files, tables, benchmarks, of_sums, values)
         if run_id is None:
             view_cache.keep_moments(store.root, whole, views)
         if kept is None and run_id is None and not store.damages and view_cache.state_of(store.root) == state:
@@ -204,6 +223,29 @@ def _in_reading_order(paths: Sequence[Path]) -> Sequence[Path]:
         return paths
     first = next(place for place, size in enumerate(sizes) if size * len(sizes) >= sum(sizes))
     return [paths[first], *paths[:first], *paths[first + 1 :]]
+
+
+def _all_sums(
+    tables: Sequence[str], scores: Sequence[Path], kept: Mapping[Path, PartSums], connection: StoreConnection
+) -> list[str]:
+    """Return the statements that make the table of all sums. Of a file in which a row does not count, since another of
+    its name does, those that are kept are of no use."""
+    read = _in_reading_order(scores)
+    lost = f"{sql.name(INTERNAL)}.{sql.name('lost scores')}"
+    condition, spoilt = "", set()
+    if any(each.startswith(f"create or replace table {lost} ") for each in tables):
+        condition = _counts(lost)
+        spoilt = {place for (place,) in connection.execute(f"select distinct file_index from {lost}").fetchall()}
+    places = {place: kept[path] for place, path in enumerate(read) if path in kept and place not in spoilt}
+    return all_sums(_source(read, outdated=False), condition, places)
+
+
+def _counts(lost: str) -> str:
+    """Return the condition that a row of a table is none of the lost ones."""
+    return (
+        f"where not exists (from {lost} as lost"
+        " where lost.file_index = part.file_index and lost.file_row_number = part.file_row_number)"
+    )
 
 
 def _source(paths: Sequence[Path], outdated: bool) -> str:
@@ -302,10 +344,7 @@ def _without_lost(
     lost = f"{sql.name(INTERNAL)}.{sql.name('lost ' + table.name)}"
     files, rows = ([row[place] for row in found] for place in (0, 1))
     made = f"create or replace table {lost} as select unnest({files}) as file_index, unnest({rows}) as file_row_number"
-    return [made], (
-        f"where not exists (from {lost} as lost"
-        " where lost.file_index = part.file_index and lost.file_row_number = part.file_row_number)"
-    )
+    return [made], _counts(lost)
 
 
 def _runs_view(runs: str, run_ends: str) -> str:

@@ -6,7 +6,8 @@ first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple, Protocol
 
@@ -20,8 +21,9 @@ from tripos_warehouse.measures.differences.jackknife import Half
 from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics import StatisticResult
 from tripos_warehouse.statistics.intervals import mean_of_cells
-from tripos_warehouse.views import LANGUAGE, RunRecord, are_counted, arm_columns, axis_columns
+from tripos_warehouse.views import LANGUAGE, RunRecord, are_counted, arm_columns, axis_columns, sums_with
 
+BATCH = 2**17
 OF_SCORE = ("scenario", "item_id", "metric", "scorer", "evaluator")
 """The columns, beside arms, that tell a score of a model from its others."""
 
@@ -91,29 +93,30 @@ def paired_means(
     cells = ["evaluator" if name == "judge" else name for name in mean.by]
     if not set(cells) <= {*OF_SCORE, *arms, "dimension", LANGUAGE, *axis_columns(plan)}:
         return None
-    scores = half.connection.sql(_query(half, plan, mean, [*OF_SCORE, *arms], cells)).to_arrow_table()
-    columns = {name: scores.column(name).to_numpy() for name in ("key", "item", "cell", "value", "its sample")}
-    model, scenario, metric = (_coded(scores.column(name)) for name in ("model", "scenario", "metric"))
-    weight = np.ones(scores.num_rows)
+    scores = _read(half, plan, mean, [*OF_SCORE, *arms], cells)
+    model, scenario, metric = (scores.coded[name] for name in ("model", "scenario", "metric"))
+    weight = np.ones(len(scores.value))
     if "metric" not in mean.by:
-        of_kind = [[weights.get(one, {}).get(other, 1.0) for other in metric.names] for one in scenario.names]
+        of_kind = [
+            [weights.get(one or "", {}).get(other or "", 1.0) for other in metric.names] for one in scenario.names
+        ]
         weight = np.array(of_kind).reshape(len(scenario.names), len(metric.names))[scenario.codes, metric.codes]
-    known = [spans.get(name) for name in metric.names]
+    known = [spans.get(name or "") for name in metric.names]
     span = max((each for each in known if each is not None), default=None) if None not in known else None
     places = {name: np.flatnonzero(model.codes == code) for code, name in enumerate(model.names)}
     places |= {name: np.array([], int) for name in half.models if name not in places}
     found = {}
     for first, second in combinations(half.models, 2):
         one, two = places[first], places[second]
-        _, left, right = np.intersect1d(columns["key"][one], columns["key"][two], True, return_indices=True)
+        _, left, right = np.intersect1d(scores.key[one], scores.key[two], True, return_indices=True)
         one, two = one[left], two[right]
-        apart = columns["its sample"][one] != columns["its sample"][two]  # one and the same reply tells nobody apart
+        apart = scores.sample[one] != scores.sample[two]  # one and the same reply tells nobody apart
         one, two = one[apart], two[apart]
         if len(one):
             found[first, second] = mean_of_cells(
-                columns["value"][one] - columns["value"][two],
-                columns["item"][one],
-                columns["cell"][one],
+                scores.value[one] - scores.value[two],
+                scores.coded["item_id"].codes[one],
+                scores.cell[one],
                 weight[one],
                 ends=None if span is None else (-span, span),
             )
@@ -124,30 +127,86 @@ class _Coded(NamedTuple):
     """A column of few names: a number for each row, and the names by number."""
 
     codes: NDArray[np.int64]
-    names: list[str]
+    names: list[str | None]
 
 
-def _coded(column: pa.ChunkedArray[Any]) -> _Coded:
-    one = column.combine_chunks().dictionary_encode("encode")
-    return _Coded(one.indices.to_numpy().astype(np.int64), one.dictionary.to_pylist())
+@dataclass(frozen=True)
+class _Scores:
+    """The mean of a model's scores of every key, one after the other, with a number for its key and its cell, the
+    columns of names, and what tells the replies apart."""
+
+    value: NDArray[np.float64]
+    key: NDArray[np.int64]
+    cell: NDArray[np.int64]
+    sample: NDArray[np.uint64]
+    coded: dict[str, _Coded]
+
+
+def _read(half: Half, plan: Plan, mean: Aggregate, keys: list[str], cells: list[str]) -> _Scores:
+    """Read the scores that are paired; those of one model and key that lie in several rows are put together."""
+    read = half.connection.sql(_query(half, plan, mean, keys, cells)).to_arrow_reader(BATCH)
+    names = [*dict.fromkeys(["model", *keys, *cells])]
+    parts: dict[str, list[Any]] = {name: [] for name in (*names, "total", "n", "its sample")}
+    for each in read:
+        batch = each.filter(each.column("counts"))
+        for name, some in parts.items():
+            column = batch.column(name)
+            is_text = name in names
+            some.append(column.dictionary_encode("encode") if is_text else column.to_numpy(zero_copy_only=False))
+    coded = {name: _joined(parts.pop(name)) for name in names}
+    total, n, sample = (np.concatenate(parts.pop(name) or [np.empty(0)]) for name in ("total", "n", "its sample"))
+    key, cell = (_numbered([coded[name] for name in some], len(total)) for some in (keys, cells))
+    order = np.lexsort((key, coded["model"].codes))
+    own, whose = key[order], coded["model"].codes[order]
+    first = np.ones(len(order), bool)
+    first[1:] = (own[1:] != own[:-1]) | (whose[1:] != whose[:-1])
+    starts, places = np.flatnonzero(first), order[first]
+    if not len(starts):
+        return _Scores(total, key, cell, sample.astype(np.uint64), coded)
+    value = np.add.reduceat(total[order], starts) / np.add.reduceat(n[order], starts)
+    least = np.minimum.reduceat(sample[order], starts)
+    coded = {name: _Coded(each.codes[places], each.names) for name, each in coded.items()}
+    return _Scores(value, key[places], cell[places], least, coded)
+
+
+def _joined(parts: Sequence[pa.DictionaryArray]) -> _Coded:
+    """Return a column of names whose batches have a number for each row."""
+    known: dict[str | None, int] = {}
+    codes = [np.empty(0, np.int64)]
+    for part in parts:
+        own = [known.setdefault(name, len(known)) for name in part.dictionary.to_pylist()]
+        codes.append(np.array(own, np.int64)[part.indices.to_numpy()])
+    return _Coded(np.concatenate(codes), [*known])
+
+
+def _numbered(columns: Sequence[_Coded], rows: int) -> NDArray[np.int64]:
+    """Return a number for each row, the same where the columns are."""
+    number = np.zeros(rows, np.int64)
+    for column in columns:
+        if len(column.names) > 1:
+            number = np.unique(number, return_inverse=True)[1] if number.any() else number
+            number = number * len(column.names) + column.codes
+    return number
 
 
 def _query(half: Half, plan: Plan, mean: Aggregate, keys: list[str], cells: list[str]) -> str:
-    """Return the SQL of the scores: a row for each of a model, with numbers for its key, its item and its cell.
+    """Return the SQL of the scores: their sum, their number and what tells their replies from others, for each model
+    and key.
 
-    The conditions are one `case`: as several, DuckDB takes the scores for fewer than the items, and holds all of them.
+    The conditions are one `case`, or of sums a column: else DuckDB takes the rows for fewer than the items, and holds
+    all of them.
     """
     names = sql.texts(mean.values)
     there = "" if mean.scenario is None else f"and scenario = {sql.text(mean.scenario)}"
-    key, cell = (", ".join(map(sql.name, columns)) for columns in (keys, cells))
-    every = ", ".join(dict.fromkeys(map(sql.name, [*keys, *cells])))
-    return f"""with given as (
-      select model, {every}, avg(value) as value, hash(min(sample_id)) as "its sample"
-      from {sql.name(half.schema)}.scores
-      where case when value is not null and model in {sql.texts(half.models)} and {are_counted(plan)}
-        and (scorer in {names} or metric::varchar in {names}) {there} then true else false end
-      group by all)
-    select model, scenario::varchar as scenario, metric::varchar as metric, value, "its sample",
-      dense_rank() over (order by {key}) as key, dense_rank() over (order by item_id) as item,
-      {f"dense_rank() over (order by {cell})" if cells else "0"} as cell
-    from given"""
+    columns = dict.fromkeys(["model", *keys, *cells])
+    every = ", ".join(f"{sql.name(name)}::varchar as {sql.name(name)}" for name in columns)
+    chosen = f"""model in {sql.texts(half.models)} and {are_counted(plan)}
+      and (scorer in {names} or metric::varchar in {names}) {there}"""
+    if (sums := sums_with(half.connection, plan, columns)) is not None:
+        return f"""select {every}, "its total" as total, "its n" as n, "its sample",
+      coalesce("its n" > 0 and "is score" and {chosen}, false) as counts
+    from {sums}"""
+    return f"""select {every}, sum(value) as total, count(*) as n, min(hash(sample_id)) as "its sample", true as counts
+    from {sql.name(half.schema)}.scores
+    where case when value is not null and {chosen} then true else false end
+    group by all"""

@@ -20,13 +20,13 @@ from tripos_warehouse.measures.sql.comparisons import CompareSql
 from tripos_warehouse.measures.sql.counts import OF_ONE_CELL, counted_once, seen
 from tripos_warehouse.measures.sql.derivatives import Arithmetic, FormulaSql, NumberSql, PartSql
 from tripos_warehouse.measures.sql.labels import LABELS, corrected_sql
-from tripos_warehouse.measures.sql.means import find_sql
+from tripos_warehouse.measures.sql.means import Sums, find_sql
 from tripos_warehouse.measures.sql.parts import Cut, Parts, columns, renamed, same
 from tripos_warehouse.measures.sql.raters import PAIR, FigureTables
 from tripos_warehouse.views import Graders, arm_columns, axis_columns
 
 
-def sql_of(plan: Plan, measure: Measure, by_people: bool = False) -> str:
+def sql_of(plan: Plan, measure: Measure, by_people: bool = False, sums: Sums = lambda dims: None) -> str:
     """Return the SQL of a measure of a plan: a query over the views of its benchmark.
 
     It yields `model`, a column a name of `by`, `value`, `standard_error`, `df` (degrees of freedom), `items`, `n`,
@@ -36,13 +36,16 @@ def sql_of(plan: Plan, measure: Measure, by_people: bool = False) -> str:
     measure that goes by evaluators has a value for each of them anyway.
 
     Of a measure that people correct it yields three figures and the pulls of items on them instead (`corrected_sql`),
-    from which `evaluate` takes one.
+    from which `evaluate` takes one. A mean of scores is taken from the tables that `sums` names, if there are any.
     """
+    axes = [*axis_columns(plan), *arm_columns(plan)]
     if measure.corrected and not by_people:
-        text = _corrected_sql_of(plan, measure)
-    else:
-        text = _sql_of(plan, measure, graders_of(measure, by_people))
-    return renamed(text, plan.benchmark.name, [*axis_columns(plan), *arm_columns(plan)], measure.by)
+        return renamed(_corrected_sql_of(plan, measure), plan.benchmark.name, axes, measure.by)
+    graders = graders_of(measure, by_people)
+    summed = _sql_of(plan, measure, graders, sums)
+    if renamed(summed, plan.benchmark.name, axes, measure.by) == summed:
+        return summed
+    return renamed(_sql_of(plan, measure, graders), plan.benchmark.name, axes, measure.by)
 
 
 def _corrected_sql_of(plan: Plan, measure: Measure) -> str:
@@ -71,15 +74,15 @@ def graders_of(measure: Measure, by_people: bool = False) -> Graders:
     return "each" if {"evaluator", PAIR} & set(measure.by) else "people" if by_people else "counted"
 
 
-def _sql_of(plan: Plan, measure: Measure, graders: Graders) -> str:
+def _sql_of(plan: Plan, measure: Measure, graders: Graders, sums: Sums = lambda dims: None) -> str:
     values = scored_values_of(plan)
     found: str | None = None
     match measure.figure:
         case Aggregate() as figure:
-            found = find_sql(plan, figure, scored_by(values, figure)[0], measure.missing, graders)
+            found = find_sql(plan, figure, scored_by(values, figure)[0], measure.missing, graders, sums)
         case Measured(measure=name, slice=fixed) if not fixed:
             same = named(plan.measures, name)
-            found = _sql_of(plan, same, graders) if same.by == measure.by else None
+            found = _sql_of(plan, same, graders, sums) if same.by == measure.by else None
     if found is not None:
         return found
     writer = _FigureWriter(plan, values, Parts())

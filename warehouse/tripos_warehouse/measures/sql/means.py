@@ -14,6 +14,8 @@ has none; a mean of cells counts every cell alike.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
+
 from tripos_compiler.language.figures import ScoredStep
 from tripos_compiler.plan import Aggregate, Missing, Plan
 from tripos_warehouse.measures.sql.parts import (
@@ -27,8 +29,18 @@ from tripos_warehouse.measures.sql.parts import (
 )
 from tripos_warehouse.views import Graders
 
+Sums = Callable[[Collection[str]], str | None]
+"""Returns the name of the table of sums of the scores that has these dimensions, where there is one."""
 
-def find_sql(plan: Plan, figure: Aggregate, scored: ScoredStep, missing: Missing, graders: Graders) -> str | None:
+
+def find_sql(
+    plan: Plan,
+    figure: Aggregate,
+    scored: ScoredStep,
+    missing: Missing,
+    graders: Graders,
+    sums: Sums = lambda dims: None,
+) -> str | None:
     """The SQL of a mean, or of a mean of means, of scores by axes and arms; None for any other aggregate."""
     inner = figure if figure.of is None else figure.of
     plain = figure.function == inner.function == "mean" and inner.of is None and len(inner.values) == 1
@@ -37,7 +49,7 @@ def find_sql(plan: Plan, figure: Aggregate, scored: ScoredStep, missing: Missing
         return None
     weights = {} if "metric" in inner.by else weights_of(scored)
     chosen = condition(plan, scored, Cut(graders=graders))
-    return mean_sql(plan.benchmark.name, chosen, inner.by, figure.by, weights, missing)
+    return mean_sql(plan.benchmark.name, chosen, inner.by, figure.by, weights, missing, sums(inner.by))
 
 
 def mean_sql(
@@ -47,11 +59,14 @@ def mean_sql(
     dims: tuple[str, ...],
     weights: Weights | None = None,
     missing: Missing = "skip",
+    sums: str | None = None,
 ) -> str:
-    """SQL for a mean by `dims` of means by `inner`, where `inner` contains `dims`; equal ones are a plain mean."""
+    """SQL for a mean by `dims` of means by `inner`, where `inner` contains `dims`; equal ones are a plain mean. Where
+    all scores weigh alike, it is taken from `sums` if there are any."""
     cell = ", ".join(["model", *(f'"{dim}"' for dim in inner)])
     if not weights and missing == "skip":
-        pulls, counting = _pulls(benchmark, condition, cell), "n"
+        plain = _pulls(benchmark, condition, cell) if sums is None else _pulls_of_sums(sums, condition, cell)
+        pulls, counting = plain, "n"
     else:
         counting = '"that count"'
         pulls = _weighted_pulls(benchmark, condition, cell, weights or {}, missing)
@@ -120,6 +135,28 @@ with chosen as not materialized (
 ), pulls as (
   select {", ".join(f"chosen.{name}" for name in names)}, item_id, mean, n, total,
     sum(value - mean) / any_value(n) as pull, coalesce(bool_and(value in (0, 1)), true) as "all are 0 or 1"
+  from chosen join pulled on {same}
+  group by all
+)"""
+
+
+def _pulls_of_sums(sums: str, condition: str, cell: str) -> str:
+    """Return the same from the sums of each item's scores."""
+    names = cell.split(", ")
+    same = " and ".join(f"chosen.{name} is not distinct from pulled.{name}" for name in names)
+    return f"""\
+with chosen as not materialized (
+  select {cell}, item_id, "its total", "its n", "its rows", "all are 0 or 1"
+  from {sums}
+  where {condition} and status <> 'not_applicable' and "is score"
+), pulled as (
+  select {cell}, sum("its total") / nullif(sum("its n"), 0) as mean, sum("its n")::bigint as n,
+    sum("its rows")::bigint as total
+  from chosen
+  group by all
+), pulls as (
+  select {", ".join(f"chosen.{name}" for name in names)}, item_id, mean, n, total,
+    sum("its total" - mean * "its n") / any_value(n) as pull, bool_and("all are 0 or 1") as "all are 0 or 1"
   from chosen join pulled on {same}
   group by all
 )"""

@@ -15,37 +15,61 @@ from tripos_warehouse.measures import MeasureRow, MeasureTable, as_told
 from tripos_warehouse.query import Connection
 from tripos_warehouse.report.remarks import selection_of
 from tripos_warehouse.statistics import StatisticResult
-from tripos_warehouse.views import RunRecord, are_counted, get_selected, step_counts
+from tripos_warehouse.views import RunRecord, are_counted, get_selected, step_counts, sums_of
 
 WHOLE = "overall"
 """What a measure is called that stands for its benchmark."""
 
 
 def items_by_model(connection: Connection, plan: Plan, measure: Measure) -> dict[str, frozenset[str]]:
-    """Return the items of every model, in the scenario of a measure where it has one."""
-    schema = sql.name(plan.benchmark.name)
-    there = "" if measure.scenario is None else f"where scenario = {sql.text(measure.scenario)}"
-    both = " union all ".join(
-        f"select {side}_model as model, item_id from {schema}.comparisons {there}" for side in ("first", "second")
-    )
-    query = f"""select model, list(distinct item_id) from (
-      select model, item_id from {schema}.scores {there}
-      union all select model, item_id from {schema}.columns {there}
-      union all {both}) group by model"""
-    return {model: frozenset(items) for model, items in connection.execute(query).fetchall()}
+    """Return the items of every model, in the scenario of a measure where it has one. Models with the same items have
+    one and the same set."""
+    import numpy as np
+
+    tables = [f"select model, item_id from {each}" for each in _scored(connection, plan, measure)]
+    tables += [f"select model, item_id from {each}" for each in _compared(plan, measure)]
+    query = f"select model, item_id from ({' union all '.join(tables)}) group by model, item_id"
+    rows = connection.sql(query).to_arrow_table()
+    models, items = (rows[name].combine_chunks().dictionary_encode() for name in ("model", "item_id"))
+    del rows
+    codes, of_model = items.indices.to_numpy(), models.indices.to_numpy()
+    names = items.dictionary
+    known: dict[bytes, frozenset[str]] = {}
+    found = {}
+    for place, model in enumerate(models.dictionary.to_pylist()):
+        own = np.sort(codes[of_model == place])
+        if (key := own.tobytes()) not in known:
+            known[key] = frozenset(names.take(own).to_pylist())
+        found[model] = known[key]
+    return found
 
 
-def runs_of(connection: Connection, benchmark: str, measure: Measure) -> dict[str, tuple[str, ...]]:
+def _scored(connection: Connection, plan: Plan, measure: Measure, *, valued: bool = False) -> list[str]:
+    """Return what has the scores and the columns of a benchmark, as they are behind `from`: the sums of them, or the
+    views; in the scenario of a measure where it has one, and `valued` those that have a value."""
+    there = "true" if measure.scenario is None else f"scenario = {sql.text(measure.scenario)}"
+    sums, schema = sums_of(connection, plan.benchmark.name), sql.name(plan.benchmark.name)
+    if sums is not None:
+        has_value = '"its n" > 0' if valued else "true"
+        return [f"{sums} where {there} and {has_value}"]
+    has_value = "value is not null" if valued else "true"
+    return [f"{schema}.{table} where {there} and {has_value}" for table in ("scores", "columns")]
+
+
+def _compared(plan: Plan, measure: Measure) -> list[str]:
+    """Return what has the comparisons of a benchmark, as `_scored` does: once for either side."""
+    there = "true" if measure.scenario is None else f"scenario = {sql.text(measure.scenario)}"
+    view = f"{sql.name(plan.benchmark.name)}.comparisons"
+    return [
+        f"(select *, {side}_model as model from {view}) as compared where {there}" for side in ("first", "second")
+    ]
+
+
+def runs_of(connection: Connection, plan: Plan, measure: Measure) -> dict[str, tuple[str, ...]]:
     """The runs whose rows every model stands on."""
-    there = "" if measure.scenario is None else f"where scenario = {sql.text(measure.scenario)}"
-    schema = sql.name(benchmark)
-    both = (
-        f"select {side}_model as model, shown_run from {schema}.comparisons {there}" for side in ("first", "second")
-    )
-    query = f"""select model, list_sort(list(distinct shown_run)) from (
-      select model, shown_run from {schema}.scores {there}
-      union all select model, shown_run from {schema}.columns {there}
-      union all {" union all ".join(both)}) group by model"""
+    tables = [f"select model, shown_run from {each}" for each in _scored(connection, plan, measure)]
+    tables += [f"select model, shown_run from {each}" for each in _compared(plan, measure)]
+    query = f"""select model, list_sort(list(distinct shown_run)) from ({" union all ".join(tables)}) group by model"""
     return {model: tuple(found) for model, found in connection.execute(query).fetchall()}
 
 
@@ -112,18 +136,16 @@ def graders_of(connection: Connection, plan: Plan, measure: Measure) -> dict[str
     one. People whose scores are apart are not among them."""
     there = "" if measure.scenario is None else f"and scenario = {sql.text(measure.scenario)}"
     schema, counted = sql.name(plan.benchmark.name), are_counted(plan)
-    inside = " union all ".join(
-        f"select model, unnest(judged_by) from {schema}.{table} where value is not null {there}"
-        for table in ("scores", "columns")
-    )
+    valued = _scored(connection, plan, measure, valued=True)
+    sums = sums_of(connection, plan.benchmark.name)
+    graded = f"{valued[0]} and evaluator is not null and {counted}" + (' and "is score"' if sums is not None else "")
+    inside = " union all ".join(f"select model, unnest(judged_by) from {each}" for each in valued)
     compared = " union all ".join(
         f"select {side}_model, evaluator from {schema}.comparisons where value is not null {there} and {counted}"
         for side in ("first", "second")
     )
     query = f"""select model, list_sort(list(distinct evaluator)) from (
-      select model, evaluator from {schema}.scores
-      where evaluator is not null and value is not null {there} and {counted}
-      union all {inside} union all {compared}) group by model"""
+      select model, evaluator from {graded} union all {inside} union all {compared}) group by model"""
     return {model: tuple(found) for model, found in connection.execute(query).fetchall()}
 
 

@@ -51,7 +51,7 @@ def leaderboard_of(
     state = _state_of(store) if scores >= MANY_BYTES else None
     if state is not None and (kept := _read(store.root, state).get(asked)) is not None:
         return kept
-    with connect(store) as connection:
+    with connect(store, sums=True) as connection:
         runs = all_runs(connection)
         boards = leaderboard(connection, runs, wanted, benchmarks=benchmarks, comparable=comparable, anyway=anyway)
         lasting = state is not None and not _executes(connection, runs, {board.benchmark for board in boards})

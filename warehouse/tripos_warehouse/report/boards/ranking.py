@@ -225,7 +225,7 @@ def _board(
 ) -> Board:
     models = {model for run in runs for model in run.models}
     gone = {} if anyway else other
-    shown_runs = runs_of(connection, newest.benchmark, measure)
+    shown_runs = runs_of(connection, plan, measure)
     early = stopped_early(shown_runs, runs)
     table = evaluate(connection, plan, measure)
     rows = {row.model: row for row in as_of_runs(table, early) if row.model in models}
@@ -322,7 +322,8 @@ def _differences(
     shared: dict[frozenset[str], set[str]] = defaultdict(set)
     pairs: dict[frozenset[str], set[frozenset[str]]] = defaultdict(set)
     for first, second in combinations(alike, 2):
-        both = items.get(first, frozenset()) & items.get(second, frozenset())
+        one, two = (items.get(model, frozenset()) for model in (first, second))
+        both = one if one is two else one & two
         if len(both) >= LEAST_ITEMS and alike[first] == alike[second]:
             shared[both] |= {first, second}
             pairs[both].add(frozenset((first, second)))

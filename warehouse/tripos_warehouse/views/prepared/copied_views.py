@@ -9,6 +9,7 @@ import duckdb
 
 from tripos_warehouse import sql
 from tripos_warehouse.query import Connection, StoreConnection
+from tripos_warehouse.views.prepared.score_sums import sums_of
 
 COPIED = ("scores", "columns")
 """Each is a join over the whole run, which every query would do again."""
@@ -27,7 +28,7 @@ def copied_scores(connection: Connection, benchmark: str, replies: bool = False)
         yield
         return
     with connection.views.first(f"copies of {benchmark}") as first:
-        views = _few(connection, sql.name(benchmark), replies) if first else ()
+        views = _few(connection, benchmark, replies) if first else ()
         if views:
             with _copied(connection, benchmark, views):
                 yield
@@ -56,7 +57,7 @@ def _copied(connection: Connection, benchmark: str, views: Sequence[str]) -> Ite
             connection.execute("; ".join(restored))
 
 
-def _few(connection: Connection, schema: str, replies: bool) -> Sequence[str]:
+def _few(connection: Connection, benchmark: str, replies: bool) -> Sequence[str]:
     """Return the views whose rows are few. Of a small store the rows of its tables say so: to count those of a view
     takes as long as to copy it."""
     tables = ", ".join(f"(select count(*) from main.{table})" for table in ("scores", *REPLIES))
@@ -64,6 +65,9 @@ def _few(connection: Connection, schema: str, replies: bool) -> Sequence[str]:
     copied = (*COPIED, *REPLIES) if replies and sum(texts) <= MOST_SAMPLES else COPIED
     if kept <= min(MOST_SAMPLES, MOST_ROWS):
         return copied
-    counts = " + ".join(f"(select count(*) from {schema}.{view})" for view in COPIED)
+    sums = sums_of(connection, benchmark)
+    counts = " + ".join(f"(select count(*) from {sql.name(benchmark)}.{view})" for view in COPIED)
+    if sums is not None:
+        counts = f"""(select coalesce(sum("its rows"), 0) from {sums})"""
     [(rows,)] = connection.execute(f"select {counts}").fetchall()
     return copied if rows <= MOST_ROWS else ()

@@ -1,0 +1,211 @@
+"""Boards from sums of the scores of each part are those of the scores themselves, after any history of the store."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import os
+import random
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from tests.lengths import sized
+from tests.warehouse.small_run import START, measure, rows_of_run, small_plan
+from tripos_compiler.language.changes import are_comparable
+from tripos_compiler.plan import Aggregate, Plan
+from tripos_warehouse.measures import evaluate
+from tripos_warehouse.report import leaderboard
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.upkeep.compaction import compact
+from tripos_warehouse.upkeep.housekeeping import collect
+from tripos_warehouse.views import all_runs, connect, get_plan, sums_of, views
+from tripos_warehouse.views.prepared import score_sums
+
+Build = Callable[..., dict[str, list[dict[str, Any]]]]
+MODELS = ("lab/one", "lab/two", "lab/three")
+FOLDER = "cache/sums"
+
+
+@pytest.fixture(autouse=True)
+def _all_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(views, "LARGE_BYTES", 0)
+    monkeypatch.setattr(score_sums, "LEAST_BYTES", 0)
+
+
+def told(store: Store, *, sums: bool) -> tuple[list[Any], list[Any]]:
+    """Return the boards of a store, and the values of all measures, from sums or from scores."""
+    with connect(store, sums=sums) as connection:
+        runs = all_runs(connection)
+        boards = leaderboard(connection, runs, comparable=are_comparable)
+        plan = get_plan(connection, runs[0])
+        rows = [asdict(row) for each in plan.measures for row in evaluate(connection, plan, each).rows]
+    return [asdict(board) for board in boards], rows
+
+
+def close(one: Any, other: Any) -> bool:
+    """Return true if two values are alike, up to how numbers are rounded."""
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(close(one[name], other[name]) for name in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(close, one, other))
+    return bool(one == other)
+
+
+def files(store: Store) -> list[Path]:
+    return sorted((store.root / FOLDER).iterdir())
+
+
+def wider_plan() -> Plan:
+    """Return a plan with means of cells, of other kinds of missing scores, and a share, beside a plain mean."""
+    plan = small_plan()
+    cells = Aggregate(
+        function="mean", of=Aggregate(function="mean", values=("rubric",), by=("subject", "metric")), values=()
+    )
+    more = (
+        measure("cells", ()).model_copy(update={"figure": cells}),
+        measure("zeros", ()).model_copy(update={"missing": "zero", "low": 0}),
+        measure("strict", ()).model_copy(update={"missing": "fail"}),
+        measure("one", ()).model_copy(
+            update={"figure": Aggregate(function="mean", values=("accuracy",), by=()), "low": 0, "high": 1}
+        ),
+        measure("by_judge", ("evaluator",)),
+        measure("by_dimension", ("dimension",)),
+        measure("middle", ()).model_copy(update={"figure": Aggregate(function="median", values=("rubric",), by=())}),
+    )
+    return plan.model_copy(update={"measures": (*plan.measures, *more)})
+
+
+def _value(high: int, binary: bool, model: int, item: int) -> float:
+    given = (model * 3 + item * high) % 10
+    return float(given > 4) if binary else 1.0 + given
+
+
+@settings(max_examples=sized(5, 60), deadline=None)
+@given(st.integers(0, 10**6))
+def test_boards_from_sums_are_those_of_the_scores_after_any_history(seed: int) -> None:
+    chance, ticks, plan = random.Random(seed), itertools.count(), wider_plan()
+    binary = chance.random() < 0.3
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store.open(folder, create=True, clock=lambda: START + timedelta(seconds=next(ticks)))
+        for number in range(4):
+            match chance.choice(("run", "run", "again", "people", "compact")) if number else "run":
+                case "compact":
+                    compact(store)
+                    collect(store)
+                case what:
+                    judge = f"human/{chance.choice('ab')}" if what == "people" else chance.choice(("j/one", "j/two"))
+                    rows = rows_of_run(
+                        plan,
+                        f"r{chance.randint(0, 1) if what == 'again' else number}",
+                        tuple(chance.sample(MODELS, chance.randint(1, 3))),
+                        items=chance.randint(1, 9),
+                        judge=judge,
+                        value=functools.partial(_value, chance.randint(1, 9), binary),
+                        minutes=number,
+                        status=chance.choice(("ok", "ok", "provider_error")),
+                    )
+                    for row in rows["scores"]:
+                        if chance.random() < 0.15:
+                            row |= {"value": None, "status": chance.choice(("not_applicable", "undefined"))}
+                    store.append(rows)
+            wanted = told(store, sums=False)
+            assert close(told(store, sums=True), wanted)
+            assert files(store)
+
+
+@pytest.fixture
+def full(store: Store) -> Store:
+    store.append(rows_of_run(wider_plan(), "r1", MODELS, items=8))
+    return store
+
+
+def test_a_commit_costs_its_own_part_alone(full: Store) -> None:
+    told(full, sums=True)
+    [first] = files(full)
+    before = first.stat().st_mtime_ns
+    full.append(rows_of_run(wider_plan(), "r2", ("lab/four",), items=8, minutes=1))
+    assert close(told(full, sums=True), told(full, sums=False))
+    assert len(files(full)) == 2
+    assert first.stat().st_mtime_ns == before
+
+
+def test_sums_are_what_figures_are_read_from(full: Store) -> None:
+    """Sums of nobody's scores, under the name of a part's, are in the figures: no score was read for them."""
+    wanted = told(full, sums=False)
+    with connect(full, sums=True) as connection:
+        assert sums_of(connection, "edubench") is not None
+    [path] = files(full)
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sums = pq.read_table(path)
+    place = sums.schema.get_field_index("its total")
+    more = pa.array([1 + each for each in sums["its total"].to_pylist()])
+    spoilt = sums.set_column(place, "its total", more)
+    path.unlink()
+    pq.write_table(spoilt, path)
+    assert close(told(full, sums=True), wanted)  # it is not what its name says
+    path.unlink()
+    name = path.name.partition(".")[0]
+    pq.write_table(spoilt, path)
+    path.rename(path.parent / f"{name}.{score_sums._digest(path)}.parquet")
+    assert not close(told(full, sums=True), wanted)
+
+
+def test_a_connection_without_sums_has_none(full: Store) -> None:
+    with connect(full) as connection:
+        assert sums_of(connection, "edubench") is None
+    assert not (full.root / FOLDER).exists()
+
+
+def test_scores_from_outside_are_no_part_of_sums(full: Store, run_rows: Build) -> None:
+    rows = rows_of_run(wider_plan(), "r1", MODELS, items=3, judge="human/anna", minutes=1)
+    for row in rows["scores"]:
+        row["round"] = 1
+    full.append(rows)
+    with connect(full, sums=True) as connection:
+        assert sums_of(connection, "edubench") is None
+    assert close(told(full, sums=True), told(full, sums=False))
+
+
+def test_a_folder_that_cannot_be_written_costs_time_alone(full: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError("no")
+
+    wanted = told(full, sums=False)
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    assert close(told(full, sums=True), wanted)
+    assert not (full.root / FOLDER).exists()
+
+
+def test_a_damaged_part_has_no_sums(full: Store) -> None:
+    told(full, sums=True)
+    [part] = full.parts("scores")
+    part.chmod(0o644)
+    whole = part.read_bytes()
+    part.write_bytes(whole[:100] + bytes(len(whole) - 1100) + whole[-1000:])
+    assert score_sums.kept_sums(full.root, [part]) == {}
+    assert score_sums.kept_sums(full.root, [part]) == {}
+
+
+def test_housekeeping_takes_away_sums_of_parts_that_are_gone(full: Store) -> None:
+    told(full, sums=True)
+    full.append(rows_of_run(wider_plan(), "r2", ("lab/four",), items=8, minutes=1))
+    compact(full)
+    wanted = told(full, sums=True)
+    assert len(files(full)) == 2
+    for path in files(full):
+        os.utime(path, (0, 0))
+    collect(full)
+    assert len(files(full)) == 1
+    assert close(told(full, sums=True), wanted)

@@ -1,0 +1,11 @@
+from .copied_views import (
+    copied_scores as copied_scores,
+)
+from .score_sums import (
+    PartSums as PartSums,
+    all_sums as all_sums,
+    kept_sums as kept_sums,
+    stale_sums as stale_sums,
+    sums_of as sums_of,
+    sums_with as sums_with,
+)
