@@ -23,7 +23,6 @@ from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import Connection, StoreConnection, Views, add_functions, open_box
 from tripos_warehouse.store import (
-    FAILED,
     FORMER,
     RUN_ENDS,
     RUN_ITEMS,
@@ -39,7 +38,15 @@ from tripos_warehouse.views import view_cache
 from tripos_warehouse.views.benchmark_views import Current, benchmark_views, read_plan, sum_views
 from tripos_warehouse.views.dimensions import stored_values
 from tripos_warehouse.views.macros import main_macros
-from tripos_warehouse.views.prepared import PartSums, all_sums, kept_sums
+from tripos_warehouse.views.prepared import (
+    PartSums,
+    all_sums,
+    is_none_of,
+    kept_sums,
+    lost_name,
+    with_doubles,
+    without_lost,
+)
 from tripos_warehouse.views.run_rows import INTERNAL, LATEST, AskedSteps, latest_rows, rows_of_run
 from tripos_warehouse.views.runs import RunRecord, find_run
 
@@ -202,7 +209,7 @@ def _tables(
     read = {name: _in_reading_order(paths) for name, paths in found.items() if paths}
     sources = {name: _source(paths, name in outdated) for name, paths in read.items()}
     large = {name for name, paths in read.items() if sum(path.stat().st_size for path in paths) >= LARGE_BYTES}
-    doubled = _with_doubles(connection, sources, large)
+    doubled = with_doubles(connection, sources, large)
     selects = {}
     for table in TABLES.values():
         committed = {path: place for place, path in enumerate(found[table.name])} if table.name in doubled else {}
@@ -231,21 +238,13 @@ def _all_sums(
     """Return the statements that make the table of all sums. Of a file in which a row does not count, since another of
     its name does, those that are kept are of no use."""
     read = _in_reading_order(scores)
-    lost = f"{sql.name(INTERNAL)}.{sql.name('lost scores')}"
+    lost = lost_name("scores")
     condition, spoilt = "", set()
     if any(each.startswith(f"create or replace table {lost} ") for each in tables):
-        condition = _counts(lost)
+        condition = is_none_of(lost)
         spoilt = {place for (place,) in connection.execute(f"select distinct file_index from {lost}").fetchall()}
     places = {place: kept[path] for place, path in enumerate(read) if path in kept and place not in spoilt}
     return all_sums(_source(read, outdated=False), condition, places)
-
-
-def _counts(lost: str) -> str:
-    """Return the condition that a row of a table is none of the lost ones."""
-    return (
-        f"where not exists (from {lost} as lost"
-        " where lost.file_index = part.file_index and lost.file_row_number = part.file_row_number)"
-    )
 
 
 def _source(paths: Sequence[Path], outdated: bool) -> str:
@@ -270,7 +269,7 @@ def _select(
     if outdated:
         have = {row[0] for row in connection.execute(f"describe select * from {source}").fetchall()}
         columns = (_old_column(table, field.name, sql.type_of(field.type), have) for field in table.schema)
-    made, condition = ([], "") if places is None else _without_lost(connection, table, source, places)
+    made, condition = ([], "") if places is None else without_lost(connection, table, source, places)
     return made, f"select {', '.join(columns)} from {source} as part {condition}"
 
 
@@ -284,67 +283,6 @@ def _old_column(table: TableSchema, name: str, type: str, have: set[str]) -> str
     if name not in have:
         return f"cast({f'part.{former}' if former else 'NULL'} as {type}) as {name}"
     return _column(name, type) if former is None else f"coalesce(part.{name}, part.{former}) as {name}"
-
-
-def _with_doubles(
-    connection: duckdb.DuckDBPyConnection, sources: Mapping[str, str], large: Collection[str]
-) -> set[str]:
-    """Return the tables in which several rows may have one key; of those that are not `large` they are found in one
-    query: each costs more than what it reads."""
-    # By hash: of a million keys that takes a tenth of the memory. Two keys of one hash are told apart afterwards.
-    parts = (
-        f"""select {sql.text(name)} where exists (
-          select 1 from {source} group by hash({", ".join(TABLES[name].key)}) having count(*) > 1)"""
-        for name, source in sources.items()
-        if name not in large
-    )
-    query = " union all ".join(parts)
-    found = {name for (name,) in connection.execute(query).fetchall()} if query else set()
-    return found | {name for name in large if _has_doubles(connection, TABLES[name], sources[name])}
-
-
-def _has_doubles(connection: duckdb.DuckDBPyConnection, table: TableSchema, source: str) -> bool:
-    """Return true if several rows of a large table may have one key: sorted, their hashes take 8 bytes a row, of which
-    DuckDB takes 80 to group them."""
-    import numpy as np
-
-    [(rows,)] = connection.execute(f"select count(*) from {source}").fetchall()
-    hashes, place = np.empty(rows, np.uint64), 0
-    for batch in connection.sql(f"select hash({', '.join(table.key)}) as hashed from {source}").to_arrow_reader(2**17):
-        hashes[place : place + len(batch)] = batch.column(0).to_numpy()
-        place += len(batch)
-    hashes.sort()
-    return bool((hashes[1:] == hashes[:-1]).any())
-
-
-def _without_lost(
-    connection: duckdb.DuckDBPyConnection, table: TableSchema, source: str, places: Sequence[int]
-) -> tuple[list[str], str]:
-    """Return a condition without the rows that another row of their key replaces, and the statement that lists those;
-    empty where there are none.
-
-    The row that did not fail wins, then the one committed last. The places of the others are kept, so
-    that a view over wide rows needs no sort: doubles are few, as only failed units are tried again.
-    """
-    key = ", ".join(table.key)
-    # By hash: of a million keys that takes a tenth of the memory. Two keys of one hash are told apart by `partition`.
-    doubles = f"select hash({key}) as hashed from {source} group by hashed having count(*) > 1"
-    failed_last = f"status = {sql.text(FAILED)}, " if "status" in table.schema.names else ""
-    committed = "file_index" if [*places] == sorted(places) else f"({[*places]})[file_index::bigint + 1]"
-    found = connection.execute(
-        f"""select file_index, file_row_number from (
-          select file_index, file_row_number,
-            row_number() over (partition by {key}
-              order by {failed_last}{committed} desc, file_row_number desc) as place
-          from {source} where hash({key}) in ({doubles}))
-        where place > 1 order by all"""
-    ).fetchall()
-    if not found:
-        return [], ""
-    lost = f"{sql.name(INTERNAL)}.{sql.name('lost ' + table.name)}"
-    files, rows = ([row[place] for row in found] for place in (0, 1))
-    made = f"create or replace table {lost} as select unnest({files}) as file_index, unnest({rows}) as file_row_number"
-    return [made], _counts(lost)
 
 
 def _runs_view(runs: str, run_ends: str) -> str:

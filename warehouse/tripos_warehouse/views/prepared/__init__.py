@@ -1,4 +1,4 @@
-"""What figures are read from in place of the scores: copies of these in memory, and sums that a store keeps of them."""
+"""What views are prepared with: which rows count, copies of views in memory, and sums that a store keeps of scores."""
 
 import lazy_loader
 

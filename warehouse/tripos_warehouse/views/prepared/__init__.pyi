@@ -1,6 +1,12 @@
 from .copied_views import (
     copied_scores as copied_scores,
 )
+from .lost_rows import (
+    is_none_of as is_none_of,
+    lost_name as lost_name,
+    with_doubles as with_doubles,
+    without_lost as without_lost,
+)
 from .score_sums import (
     PartSums as PartSums,
     all_sums as all_sums,
