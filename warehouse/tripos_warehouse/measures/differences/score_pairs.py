@@ -146,15 +146,17 @@ def _read(half: Half, plan: Plan, mean: Aggregate, keys: list[str], cells: list[
     """Read the scores that are paired; those of one model and key that lie in several rows are put together."""
     read = half.connection.sql(_query(half, plan, mean, keys, cells)).to_arrow_reader(BATCH)
     names = [*dict.fromkeys(["model", *keys, *cells])]
-    parts: dict[str, list[Any]] = {name: [] for name in (*names, "total", "n", "its sample")}
+    parts: dict[str, list[Any]] = {name: [] for name in (*names, "its total", "its n", "its sample")}
     for each in read:
-        batch = each.filter(each.column("counts"))
+        batch = each.filter(each.column("it counts"))
         for name, some in parts.items():
             column = batch.column(name)
             is_text = name in names
             some.append(column.dictionary_encode("encode") if is_text else column.to_numpy(zero_copy_only=False))
     coded = {name: _joined(parts.pop(name)) for name in names}
-    total, n, sample = (np.concatenate(parts.pop(name) or [np.empty(0)]) for name in ("total", "n", "its sample"))
+    total, n, sample = (
+        np.concatenate(parts.pop(name) or [np.empty(0)]) for name in ("its total", "its n", "its sample")
+    )
     key, cell = (_numbered([coded[name] for name in some], len(total)) for some in (keys, cells))
     order = np.lexsort((key, coded["model"].codes))
     own, whose = key[order], coded["model"].codes[order]
@@ -203,10 +205,11 @@ def _query(half: Half, plan: Plan, mean: Aggregate, keys: list[str], cells: list
     chosen = f"""model in {sql.texts(half.models)} and {are_counted(plan)}
       and (scorer in {names} or metric::varchar in {names}) {there}"""
     if (sums := sums_with(half.connection, plan, columns)) is not None:
-        return f"""select {every}, "its total" as total, "its n" as n, "its sample",
-      coalesce("its n" > 0 and "is score" and {chosen}, false) as counts
+        return f"""select {every}, "its total", "its n", "its sample",
+      coalesce("its n" > 0 and "is score" and {chosen}, false) as "it counts"
     from {sums}"""
-    return f"""select {every}, sum(value) as total, count(*) as n, min(hash(sample_id)) as "its sample", true as counts
+    return f"""select {every}, sum(value) as "its total", count(*) as "its n",
+      min(hash(sample_id)) as "its sample", true as "it counts"
     from {sql.name(half.schema)}.scores
     where case when value is not null and {chosen} then true else false end
     group by all"""

@@ -60,9 +60,7 @@ def _compared(plan: Plan, measure: Measure) -> list[str]:
     """Return what has the comparisons of a benchmark, as `_scored` does: once for either side."""
     there = "true" if measure.scenario is None else f"scenario = {sql.text(measure.scenario)}"
     view = f"{sql.name(plan.benchmark.name)}.comparisons"
-    return [
-        f"(select *, {side}_model as model from {view}) as compared where {there}" for side in ("first", "second")
-    ]
+    return [f"(select *, {side}_model as model from {view}) as compared where {there}" for side in ("first", "second")]
 
 
 def runs_of(connection: Connection, plan: Plan, measure: Measure) -> dict[str, tuple[str, ...]]:
