@@ -365,3 +365,29 @@ def test_counts_forget_nothing() -> None:
     verdicts = [*simulated(10, 4), Preference("c", "a", None)]
     counts = Counts.of(verdicts)
     assert counts.wins().sum() + counts.ties().sum() / 2 == len(verdicts)
+
+
+@pytest.mark.long
+def test_strengths_and_their_clustered_errors_are_those_of_a_logistic_regression_of_statsmodels() -> None:
+    models = pytest.importorskip("statsmodels.api")
+    random, names = np.random.default_rng(4), "abc"
+    rows, won, items, said, weights = [], [], [], [], []
+    for item in range(60):
+        for one, other in ((0, 1), (0, 2), (1, 2)):
+            odds = (0.8, 0.1, -0.9)[one] - (0.8, 0.1, -0.9)[other]
+            first = bool(random.random() < 1 / (1 + np.exp(-odds)))
+            said.append(Preference(names[one], names[other], names[one if first else other], item))
+            weights.append(float(random.integers(1, 4)))
+            rows.append([(name == one) - (name == other) for name in range(2)])  # the third is the base
+            won.append(float(first))
+            items.append(item)
+    found = bradley_terry(said, weights=weights, errors="items")
+    often = np.array(weights, dtype=int)
+    table, outcome, group = (np.repeat(np.array(each), often, axis=0) for each in (rows, won, items))
+    fitted = models.GLM(outcome, table, family=models.families.Binomial()).fit(
+        cov_type="cluster", cov_kwds={"groups": group, "use_correction": False}, tol=1e-12
+    )
+    for name, value, error in zip("ab", fitted.params, fitted.bse, strict=True):
+        gap = found.difference(name, "c")
+        assert gap.value == pytest.approx(value, rel=1e-6)
+        assert gap.standard_error == pytest.approx(error * (60 / 59) ** 0.5, rel=1e-6)

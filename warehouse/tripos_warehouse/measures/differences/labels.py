@@ -70,9 +70,19 @@ def label_lessons(rows: Floats, items: Sequence[str], models: Sequence[str]) -> 
         within = (centred - _means(centred, item))[kept]
         df = int((sizes[sizes > 1] - 1).sum()) - (len(np.unique(model[kept])) - 1)
         products = within.T @ within / max(df, 1)
-        return LabelComponents(float(2 * products[0, 0]), float(2 * products[0, 1]))
-    products = centred.T @ centred / max(len(rows) - len(np.unique(model)), 1)
-    return LabelComponents(*(float(2 * (1 - CORRELATION) * each) for each in products[0]))
+        return LabelComponents(float(2 * products[0, 0]), float(2 * products[0, 1]) * _shrunk(products, df))
+    df = len(rows) - len(np.unique(model))
+    products = centred.T @ centred / max(df, 1)
+    people, both = (float(2 * (1 - CORRELATION) * each) for each in products[0])
+    return LabelComponents(people, both * _shrunk(products, df))
+
+
+def _shrunk(products: Floats, df: int) -> float:
+    """Return what a covariance is multiplied by, so that its squared correlation is not too high on average (Ezekiel
+    1930): a design is chosen for it."""
+    square = float(products[0, 1] ** 2 / (products[0, 0] * products[1, 1])) if products[0, 1] else 0.0
+    adjusted = 1 - (1 - square) * df / max(df - 1, 1)
+    return float(np.sqrt(max(adjusted, 0.0) / square)) if square else 1.0
 
 
 def _means(rows: Floats, groups: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Floats:

@@ -8,6 +8,7 @@ optimum of two stages in closed form: more samples the dearer an item and the la
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from itertools import product
 
@@ -129,7 +130,11 @@ class Space:
             return every / items
         assert self.labels is not None
         one = parts.variance(1, levers.judges, levers.repeats)
-        return corrected_variance(self.labels, every, one, levers.samples, items, labels)
+        if labels < 4:
+            return math.inf
+        # λ is estimated from the labels: it takes a degree of freedom, and its own error adds to that of the figure.
+        raised = (labels - 1) / (labels - 2) * (1 + 1 / (labels - 3))
+        return raised * corrected_variance(self.labels, every, one, levers.samples, items, labels)
 
     def detects(self, levers: Levers, items: int, labels: int) -> float:
         """Return the least difference that is detected."""
