@@ -115,7 +115,15 @@ def _each(part: Part, others: dict[str, Any]) -> list[Part]:
     return [part.model_copy(update={name: value}) for name, value in others.items()]
 
 
-_SHOTS = {"count": 3, "dataset": "b", "alias": "r", "where": ITEM, "prompt": texts("PP"), "reply": texts("R", "答")}
+_SHOTS = {
+    "count": 3,
+    "dataset": "b",
+    "alias": "r",
+    "where": ITEM,
+    "drawn": ITEM,
+    "prompt": texts("PP"),
+    "reply": texts("R", "答"),
+}
 _SPEAKER = {"role": "judge", "system": texts("Ask more."), "settings": Settings(temperature=0.5)}
 OTHER: dict[str, Sequence[Any]] = {
     "role": ["helper"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,61 @@ def test_a_condition_chooses_among_the_rows_and_looks_at_the_row_at_hand(tmp_pat
         ("assistant", "3.5"),
     ]
     assert before_question(run, "half of 9?") == []
+
+
+MANY = [{"question": f"{number} + 0", "answer": str(number), "level": 1 + number % 3} for number in range(40)]
+
+
+def drawn_before(run: SmallRun) -> dict[str, list[str]]:
+    """Return the questions of the shots before each question."""
+    sent = [messages for messages in run.sent("a") if messages[0] == ("system", "Be brief.")]
+    return {each[-1][1]: [text for role, text in each[1:-1] if role == "user"] for each in sent}
+
+
+def test_one_text_draws_one_set_and_a_text_of_the_row_a_set_for_each(tmp_path: Path) -> None:
+    fixed = drawn_before(shown(tmp_path / "a", 'shots 5 from worked drawn by "1"', examples=MANY))
+    [one] = {tuple(each) for each in fixed.values()}
+    assert len(set(one)) == 5 and one != tuple(f"{number} + 0?" for number in range(5))
+    again = drawn_before(shown(tmp_path / "b", 'shots 5 from worked drawn by "1"', examples=MANY))
+    other = drawn_before(shown(tmp_path / "c", 'shots 5 from worked drawn by "2"', examples=MANY))
+    assert again == fixed and other != fixed
+    few = drawn_before(shown(tmp_path / "d", 'shots 3 from worked drawn by "1"', examples=MANY))
+    assert {tuple(each) for each in few.values()} == {one[:3]}, "fewer are the first of more"
+    own = drawn_before(shown(tmp_path / "e", "shots 5 from worked drawn by q.question", examples=MANY))
+    assert len({tuple(each) for each in own.values()}) == len(ITEMS)
+    held = drawn_before(
+        shown(tmp_path / "f", "shots 9 from worked where worked.level == q.level drawn by q.question", examples=MANY)
+    )
+    levels = {f"{each['question']}?": each["level"] for each in [*MANY, *ITEMS]}
+    assert all({levels[shot] for shot in shots} == {levels[asked]} for asked, shots in held.items())
+
+
+def test_draws_are_even_and_no_row_is_drawn_for_itself(tmp_path: Path) -> None:
+    """As the `random` sampler of the LM Evaluation Harness draws: n of the rows, without those of the question."""
+    spec = """
+benchmark sums "1.0.0" { languages en }
+role candidate compared
+dataset question from "worked.jsonl" { question text, answer text, level 1..3 }
+scenario sums {
+  over question as q
+  ask reply by candidate {
+    system "Be brief."
+    shots 4 from question as w drawn by join(("seed 1234", q.question), " ") {
+      prompt "{{ w.question }}?"
+      reply  "{{ w.level }}"
+    }
+    prompt "{{ q.question }}?"
+  }
+  score right = contains(reply.text, "1")
+}
+"""
+    rows = [{"question": f"{number} + 0", "answer": str(number), "level": 1} for number in range(200)]
+    found = drawn_before(run_small(tmp_path, spec, {"worked.jsonl": rows}))
+    assert len(found) == 200
+    assert all(len(set(shots)) == 4 and asked not in shots for asked, shots in found.items())
+    counts = Counter(shot for shots in found.values() for shot in shots)
+    spread = sum((counts[f"{number} + 0?"] - 4) ** 2 / 4 for number in range(200))
+    assert 120 < spread < 290, "χ² of 199 degrees of freedom lies there in all but one of 10,000 seeds"
 
 
 def test_where_fewer_rows_fit_fewer_are_shown(tmp_path: Path) -> None:

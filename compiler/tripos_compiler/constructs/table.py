@@ -226,7 +226,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct(
         "shots",
         ("ask",),
-        "shots COUNT from DATASET [as ALIAS] [where FILTER] [when COND] [BLOCK]",
+        "shots COUNT from DATASET [as ALIAS] [where FILTER] [drawn by DRAW] [when COND] [BLOCK]",
         "worked examples before the question",
         body="shots",
     ),

@@ -22,6 +22,8 @@ class Shots(Part):
     dataset: str
     alias: str
     where: Expr | None = None
+    drawn: Expr | None = None
+    """The text that draws them at random; the first rows where there is none."""
     prompt: Texts
     reply: Texts
 

@@ -245,7 +245,7 @@ class Following:
         row = table.rows.element.mapped(lambda found: within(found, lambda rows: rows.where(where)))
         flows = self.flows(step, {shots.alias: Flow(fields=row.fields)})
         there = within(table.rows.what, lambda rows: rows.where(where))
-        chosen = [flows.all(shots.where), there, *self._keys(table, row)]
+        chosen = [flows.all(shots.where), self.flows(step).all(shots.drawn), there, *self._keys(table, row)]
         yield Told(union(*chosen), written.head, SHOWN)
         for texts in (shots.prompt, shots.reply):
             yield from self._texts(texts, flows, written.head, set(), SHOWN)

@@ -1,12 +1,13 @@
 """Worked examples before a question: which rows are shown, and what is said of each.
 
-They are the first rows of their data set for which the condition holds, in the order of its files, so every case that
-has no condition of its own sees the same ones. Where fewer hold, fewer are shown.
+They are the first rows of their data set for which the condition holds, in the order of its files or in one that a text
+draws, so every case that has no condition and no draw of its own sees the same ones. Where fewer hold, fewer are shown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
 from itertools import chain, islice
 from typing import Any
 
@@ -47,12 +48,13 @@ def chosen_rows(
     shots: Shots, case: Case, names: Mapping[str, Any], sources: Sources, begin: int = 0
 ) -> Iterator[SourceRow]:
     """Yield the rows that may be shown before this case: not the case's own, nor one that shares its key, and such that
-    the condition holds. In the order of the files, from place `begin` among those for which its equalities hold on."""
+    the condition holds. In the order of the files, or in the one that is drawn, from place `begin` on among those for
+    which its equalities hold."""
     own = _key(case.dataset, case.fields, sources)
     seen = dict(names)
     where = sources.examples.of(shots).where
     known: dict[int, bool] = {}
-    rows = _candidates(shots, where, names, sources)
+    rows = _in_order(shots, _candidates(shots, where, names, sources), names, sources)
     turn = begin % len(rows) if rows else 0
     for row in chain(islice(rows, turn, None), islice(rows, turn)):
         seen[shots.alias] = row.values
@@ -74,8 +76,26 @@ def _holds(where: SplitCondition, place: int, seen: Mapping[str, Any], known: di
     return known[place]
 
 
-def _candidates(shots: Shots, where: SplitCondition, names: Mapping[str, Any], sources: Sources) -> Sequence[SourceRow]:
-    """Return the rows for which the condition's equalities hold, in order: looked up, since many rows are none."""
+def _in_order(shots: Shots, places: Sequence[int], names: Mapping[str, Any], sources: Sources) -> Sequence[SourceRow]:
+    """Return the rows at these places in the order in which they are taken. A draw goes by the places of rows, since
+    what a row says may be a secret: then its digest would tell of it."""
+    rows = sources.rows[shots.dataset]
+    if shots.drawn is None:
+        return rows if len(places) == len(rows) else [rows[place] for place in places]
+    drawn = str(evaluate(shots.drawn, names)).encode("utf-8", "surrogatepass")
+    orders, whole = sources.examples.of(shots).orders, len(places) == len(rows)
+    if not whole or drawn not in orders:
+        order = sorted(places, key=lambda place: blake2b(b"%d %b" % (place, drawn), digest_size=16).digest())
+        if not whole:
+            return [rows[place] for place in order]
+        orders.clear()  # a draw for each item is not kept
+        orders[drawn] = order
+    return [rows[place] for place in orders[drawn]]
+
+
+def _candidates(shots: Shots, where: SplitCondition, names: Mapping[str, Any], sources: Sources) -> Sequence[int]:
+    """Return the places of the rows for which the condition's equalities hold, in order: looked up, since many rows are
+    none."""
     rows = sources.rows[shots.dataset]
     kept: list[int] | None = None
     for same in where.same:
@@ -85,7 +105,7 @@ def _candidates(shots: Shots, where: SplitCondition, names: Mapping[str, Any], s
             return ()
         places = sources.places(shots.dataset, shots.alias, same, value)
         kept = places if kept is None else sorted(set(kept).intersection(places))
-    return rows if kept is None else [rows[place] for place in kept]
+    return range(len(rows)) if kept is None else kept
 
 
 def _key(dataset: str | None, values: Mapping[str, Any], sources: Sources) -> Any:

@@ -183,6 +183,8 @@ class ShotSelection:
     where: SplitCondition
     alone: bool
     texts: dict[tuple[str, Origin], tuple[str, str]] = field(default_factory=dict)
+    orders: dict[bytes, list[int]] = field(default_factory=dict)
+    """The places of all rows in the order that was drawn last, by the text that drew it."""
 
 
 class Examples(dict[int, ShotSelection]):

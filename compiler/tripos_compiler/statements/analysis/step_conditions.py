@@ -246,6 +246,7 @@ class StepOutcomes:
     def _lacking_shots(self, shots: Shots, case: Case) -> Iterator[bool | None]:
         """Yield a condition without a value rules out a row, and no more, unless it is for want of a reply; of texts
         that may have none it depends on the rows."""
+        yield False if shots.drawn is None else _lacks(self._value(shots.drawn, case))
         if shots.where is not None:
             for part in subexpressions(shots.where):
                 if isinstance(part, Ref) and self._step_of(part) is not None and VOID in self._value(part, case):
@@ -373,6 +374,7 @@ def _taken(step: Step) -> Iterator[Expr]:
             for shots in step.shots:
                 if shots.where is not None:
                     yield from (part for part in subexpressions(shots.where) if isinstance(part, Ref))
+                yield from filter(None, (shots.drawn,))
                 yield from _in_texts((shots.prompt, shots.reply))
         case Converse():
             yield from _in_texts([speaker.system for speaker in step.speakers])

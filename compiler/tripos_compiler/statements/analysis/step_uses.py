@@ -76,7 +76,8 @@ def step_expressions(step: Step) -> Iterator[Expr]:
             if step.offered is not None:
                 yield step.offered
             for shots in step.shots:
-                own = [*_texts(shots.prompt), *_texts(shots.reply), *([shots.where] if shots.where else [])]
+                own = [*_texts(shots.prompt), *_texts(shots.reply)]
+                own += [each for each in (shots.where, shots.drawn) if each is not None]
                 yield from own
         case Converse():
             for speaker in step.speakers:

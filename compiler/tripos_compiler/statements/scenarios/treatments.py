@@ -195,6 +195,7 @@ def _fold(step: Step, chosen: Mapping[str, str], labels: Mapping[str, Mapping[st
                 each.model_copy(
                     update={
                         "where": put(each.where) if put(each.where) != TRUE else None,
+                        "drawn": put(each.drawn),
                         "prompt": fold_required_texts(each.prompt, chosen, labels),
                         "reply": fold_required_texts(each.reply, chosen, labels),
                     }
