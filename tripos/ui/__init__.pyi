@@ -42,6 +42,10 @@ from .terminal import (
     to_nowhere as to_nowhere,
     with_marks as with_marks,
 )
+from .tool_calls import (
+    shown_message as shown_message,
+    shown_reply as shown_reply,
+)
 from .version import (
     __version__ as __version__,
 )

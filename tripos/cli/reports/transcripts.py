@@ -10,9 +10,10 @@ import orjson
 
 from tripos.cli.reports.provenance import MOST_NAMED, SHORTEST, Finder, Row, TracedReply
 from tripos.cli.reports.why import is_conversation
-from tripos.ui import harmless
+from tripos.ui import harmless, shown_message, shown_reply
 from tripos_compiler.plan import Ask
 from tripos_runtime.asking import sample_id, score_id
+from tripos_runtime.models import CALLED, TOOL
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import Connection
@@ -206,12 +207,11 @@ def current_rows(connection: Connection, benchmark: str, view: str, samples: Seq
 def _reply(finder: Finder, row: Row) -> Transcript:
     reply: TracedReply = finder.sample(row)
     names = {"assistant": row["role"], "user": "user", "system": f"{row['role']} is told"}
-    lines = [
-        Utterance(names.get(str(each["role"]), str(each["role"])), str(each["content"])) for each in reply.messages
-    ]
-    told = tuple(line for line in lines if line.speaker == names["system"])
-    said = [line for line in lines if line.speaker != names["system"]]
-    said.append(Utterance(row["role"], row["reply"] or ""))
+    names |= {TOOL: "tool", CALLED: row["role"]}
+    lines = [Utterance(names.get(str(each["role"]), str(each["role"])), shown_message(each)) for each in reply.messages]
+    told = tuple(line for line in lines if line.speaker in (names["system"], names[TOOL]))
+    said = [line for line in lines if line not in told]
+    said.append(Utterance(row["role"], shown_reply(row["reply"] or "", reply.messages)))
     problem = f": {row['error']}" if row["error"] else ""
     talk = next((each.row for each in reply.builds_on if is_conversation(each.row)), row)
     scores = _scores(finder, talk, [row]).get(row["sample_id"], [])

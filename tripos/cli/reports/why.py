@@ -11,7 +11,7 @@ from rich.cells import cell_len, chop_cells
 
 from tripos.cli.inputs import open_store
 from tripos.cli.reports.provenance import Row, Trace, TracedReply, find
-from tripos.ui import GOOD, Failure, harmless, show_json, show_text, terminal_width
+from tripos.ui import GOOD, Failure, harmless, show_json, show_text, shown_message, shown_reply, terminal_width
 from tripos_compiler.diagnostics import duration, localized, usd
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.formats import fold
@@ -171,12 +171,13 @@ class _TraceText:
             yield from self.line(what, f"{row['sample_number']}, counted from 0", indent)
         yield from self.line("settings", _settings(reply.settings), indent)
         for message in reply.messages:
-            yield from self.text(str(message["role"]), str(message["content"]), indent)
+            yield from self.text(str(message["role"]), shown_message(message), indent)
         if reply.draft is not None:
             yield from self.text("first try", str(reply.draft["reply"]), indent)
             yield from self.line("", f"asked for again: {reply.draft['error']}", indent)
         label = "said" if is_conversation(row) else "reply"
-        yield from self.text(label, localized("none") if row["reply"] is None else str(row["reply"]), indent)
+        told = shown_reply(str(row["reply"]), reply.messages)
+        yield from self.text(label, localized("none") if row["reply"] is None else told, indent)
         if row["parsed"] is not None and not is_conversation(row):
             yield from self.text("read as", str(row["parsed"]), indent)
         problem = f": {row['error']}" if row["error"] else ""

@@ -158,7 +158,7 @@ function Sample({ report, sample }: { report: RunAbout; sample: SampleRows }) {
         <Panel title={t("prompt")}><Messages value={texts["messages"] as string | null} /></Panel>
         {turns.length > 0 ? <Conversation turns={turns} compared={report.run.models} /> : (
           <Panel title={t("reply")}>
-            <div class="reply"><Text value={texts["reply"] as string | null} /></div>
+            <div class="reply"><Text value={shownReply(texts["reply"] as string | null, texts["messages"] as string | null)} /></div>
             {texts["parsed"] ? <details><summary>{t("parsed")}</summary><pre tabIndex={0}>{pretty(String(texts["parsed"]))}</pre></details> : null}
           </Panel>
         )}
@@ -210,6 +210,35 @@ function indented(text: string): string {
   }
 }
 
+/** A message as people read it: a line for each call of a tool, and of a tool its name and parameters. */
+function shown(role: unknown, content: string): string {
+  try {
+    const told = JSON.parse(content);
+    if (role === "calls") return withCalls(told) ?? content;
+    if (role !== "tool") return content;
+    const needed: string[] = told.parameters.required ?? [];
+    const names = Object.keys(told.parameters.properties).map((name) => (needed.includes(name) ? name : `${name}?`));
+    return `${told.name}(${names.join(", ")}): ${told.description}`;
+  } catch {
+    return content;
+  }
+}
+
+function withCalls(told: { text?: unknown; calls?: unknown } | null): string | null {
+  if (!told || !Array.isArray(told.calls)) return null;
+  const calls = told.calls.map((each: { name?: unknown; arguments?: unknown }) =>
+    each.arguments && typeof each.arguments === "object"
+      ? `→ ${each.name}(${Object.entries(each.arguments).map(([name, value]) => `${name}: ${JSON.stringify(value)}`).join(", ")})`
+      : `→ ${each.name || "?"}, ${JSON.stringify(each.arguments)}`);
+  return [...(told.text || !calls.length ? [String(told.text ?? "")] : []), ...calls].join("\n");
+}
+
+/** The reply of a step with tools as people read it; any other as it is. */
+function shownReply(reply: string | null, messages: string | null): string | null {
+  if (reply === null || !messages?.includes('"role":"tool"')) return reply;
+  return shown("calls", reply);
+}
+
 export function Messages({ value }: { value: string | null | undefined }) {
   if (!value) return <Text value={null} />;
   let messages: unknown;
@@ -222,9 +251,9 @@ export function Messages({ value }: { value: string | null | undefined }) {
   return (
     <>
       {messages.map((each: { role?: unknown; content?: unknown }, place) => (
-        <div class={`message ${each.role === "assistant" ? "assistant" : "user"}`} key={place}>
+        <div class={`message ${each.role === "assistant" || each.role === "calls" ? "assistant" : "user"}`} key={place}>
           <span class="who">{visible(String(each.role ?? ""))}</span>
-          <Text value={typeof each.content === "string" ? each.content : JSON.stringify(each.content)} />
+          <Text value={typeof each.content === "string" ? shown(each.role, each.content) : JSON.stringify(each.content)} />
         </div>
       ))}
     </>
