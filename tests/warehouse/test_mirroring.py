@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import random
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +55,67 @@ def expected(store: Store, table: str) -> list[str]:
     return rows(pa.concat_tables([conform(table, names, pq.read_table(path)) for path in store.parts(table)]))
 
 
+def read_by_polars(folder: Path, table: str) -> pa.Table:
+    """Return a table of Iceberg as polars reads it: its own reader of files and columns, after the library's plan."""
+    pl = pytest.importorskip("polars")
+    newest = max((folder / "tripos" / table / "metadata").glob("*.metadata.json"))
+    return pl.scan_iceberg(str(newest), reader_override="native").collect().to_arrow()
+
+
 def check(kind: str, store: Store, folder: Path) -> None:
     for table in ("samples", "scores"):
         assert rows(read(kind, folder, table)) == expected(store, table) != []
+
+
+CHILD = """\
+import sys
+from pathlib import Path
+from tripos_warehouse.store import Store
+from tripos_warehouse.upkeep import mirror_delta, mirror_iceberg
+mirror = mirror_iceberg if sys.argv[1] == "iceberg" else mirror_delta
+print("ready", flush=True)
+while True:
+    mirror(Store.open(sys.argv[2], create=False), Path(sys.argv[3]))
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS)
+def test_whoever_mirrors_may_be_killed_at_any_instant(kind: str, tmp_path: Path) -> None:
+    pytest.importorskip(LIBRARIES[kind])
+    store, folder, chance = Store.open(tmp_path / "store", create=True), tmp_path / "mirror", random.Random(7)
+    store.append(unit(0))
+    for number in range(1, 6):
+        child = subprocess.Popen(
+            [sys.executable, "-c", CHILD, kind, str(store.root), str(folder)], stdout=subprocess.PIPE, text=True
+        )
+        assert child.stdout is not None and child.stdout.readline() == "ready\n"
+        store.append(unit(number))
+        time.sleep(chance.uniform(0.0, 0.4))
+        if number % 2:
+            compact(store)
+        time.sleep(chance.uniform(0.0, 0.2))
+        assert child.poll() is None
+        child.kill()
+        child.wait()
+        child.stdout.close()
+    mirror(kind, store, folder)
+    check(kind, store, folder)
+    assert mirror(kind, store, folder) == (0, 0)
+
+
+@pytest.mark.long
+def test_another_reader_of_iceberg_gives_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POLARS_ICEBERG_PLANNER", "pyiceberg")
+    store, folder = Store.open(tmp_path / "store", create=True), tmp_path / "mirror"
+    for number in range(3):
+        store.append(unit(number))
+        mirror("iceberg", store, folder)
+    for _ in range(2):
+        for table in ("samples", "scores"):
+            assert rows(read_by_polars(folder, table)) == rows(read("iceberg", folder, table)) != []
+        compact(store)
+        mirror("iceberg", store, folder)
 
 
 @pytest.mark.parametrize("kind", KINDS)
