@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.bucket.model_commits import committing
-from tests.bucket.model_recovery import UPLOADS, recovering
+from tests.bucket.model_recovery import UPLOADS, recovering, taking_in
 from tests.bucket.model_state import OVER, SEAL, Broken, Catalog, Log, Part, State, Worker, put, tail
 
 MOST_CLAIMS = 4
@@ -92,6 +92,8 @@ class Protocol:
         rows = [row for part in state.catalog.parts for row in part.rows]
         if len(rows) != len(set(rows)):
             raise Broken("a row is in the catalog twice")
+        if len({shard for shard, _ in rows}) != len(rows):
+            raise Broken("two replies to one question are in the catalog")
         if not state.catalog.parts <= state.objects:
             raise Broken("a part that the catalog lists is gone")
         if len({shard for shard, _ in state.acknowledged}) != len(state.acknowledged):
@@ -114,6 +116,8 @@ class Protocol:
             yield from self._of_worker(state, session, worker)
             if self.recovers:
                 yield from recovering(state, session, worker, self.without)
+                if worker.at == "working":
+                    yield from taking_in(state, session, worker, self.without)
         for place in range(self.committers):
             yield from committing(state, place, self.without, together=place < self.together)
         yield from self._of_compactor(state)

@@ -31,9 +31,13 @@ RULES = (
     Protocol(without="leaving parts", sessions=1),
     Protocol(without="upto", shards=2, committers=2, compactions=1),
     Protocol(without="looking for the reply", recovers=True),
+    Protocol(without="a claim for what is late", recovers=True),
     Protocol(without="every start", shards=2, committers=2, together=1),
     Protocol(without="a new part", shards=2, committers=2, together=1),
 )
+
+
+LARGE_RULES = (Protocol(without="looking before taking in", sessions=3, recovers=True),)
 
 
 @each("protocol", SIZES)
@@ -51,4 +55,10 @@ def test_every_state_of_a_larger_size_holds(protocol: Protocol) -> None:
 
 @each("protocol", RULES)
 def test_without_any_one_rule_a_state_breaks_an_invariant(protocol: Protocol) -> None:
+    assert protocol.explore().broken is not None, protocol.without
+
+
+@pytest.mark.long
+@each("protocol", LARGE_RULES)
+def test_without_a_rule_of_three_sessions_a_state_breaks_an_invariant(protocol: Protocol) -> None:
     assert protocol.explore().broken is not None, protocol.without

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 
-from tripos_warehouse.errors import unwritable
+from tripos_warehouse.errors import StoreError, unwritable
 from tripos_warehouse.ledger.batch import RowBatch
+from tripos_warehouse.ledger.late_rows import LateReplies, late_replies, new_replies
 from tripos_warehouse.ledger.ledger import RunLedger, remember
 from tripos_warehouse.store import SEGMENT, Bucket, Commit, Row, Session, Store, place_of
 
@@ -30,10 +31,22 @@ class BucketLedger(RunLedger):
         """What other sessions uploaded and nobody has committed."""
         self._committing: tuple[Future[Commit | None], list[RowBatch]] | None = None
         """A commit in the background, and the batches that it has."""
+        self._late: dict[str, list[LateReplies]] = {}
+        """Replies of this machine that came too late to be uploaded, by the key of their case."""
+        self._claimed: list[str] = []
+        """Keys of such cases that were claimed since the last refresh."""
         store.recover()
         self._session.begin()
         super().__init__(store, fingerprints, release)
         self._claims = self._session.leases
+        self._late = late_replies(store.root, self.rows)
+
+    def claim(self, key: str, *, later: bool = False) -> bool:
+        """As `RunLedger.claim`. The next refresh takes in what came late of the case, if it is of use."""
+        is_ours = super().claim(key, later=later)
+        if is_ours and key in self._late:
+            self._claimed.append(key)
+        return is_ours
 
     def refresh(self) -> bool:
         """Take in what others committed or uploaded, as `RunLedger.refresh`."""
@@ -43,7 +56,25 @@ class BucketLedger(RunLedger):
             self._tails = {}
             for table, rows in news.items():
                 remember(self._tails, table, rows)
-        return super().refresh() or news is not None
+        is_new = super().refresh() or news is not None
+        return self._take_late() or is_new
+
+    def _take_late(self) -> bool:
+        """Keep late replies to cases that are ours, and of which nothing is there from others; whether there were
+        any."""
+        taken = False
+        claimed, self._claimed = self._claimed, []
+        for late in (late for key in claimed for late in self._late.pop(key, ())):
+            if (rows := new_replies(late, self.rows)) is None:
+                continue
+            try:
+                self.keep(rows)
+            except StoreError as error:
+                if error.code != "S0105":  # an earlier Tripos wrote them, whose columns are others
+                    raise
+            else:
+                taken = True
+        return taken
 
     def flush(self) -> Commit | None:
         """Let others have what they wait for; commit what was kept, where there is enough of it or a minute has gone

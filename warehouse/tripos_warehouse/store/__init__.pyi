@@ -1,4 +1,5 @@
 from .bucket import (
+    LATE as LATE,
     Bucket as Bucket,
     Leases as Leases,
     Session as Session,
@@ -43,7 +44,9 @@ from .journal import (
     JOURNAL as JOURNAL,
     REJECTED as REJECTED,
     SUFFIX as SUFFIX,
+    JournalContent as JournalContent,
     JournalSegment as JournalSegment,
+    read_segment as read_segment,
     segments as segments,
     to_line as to_line,
 )

@@ -44,8 +44,7 @@ class JournalSegment:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
         self._file = os.open(self.path, flags, 0o644)
         try:
-            versions = {table.name: table.version for table in TABLES.values()}
-            self.append(orjson.dumps({"format": JOURNAL_FORMAT, "versions": versions}) + b"\n")
+            self.append(journal_head() + b"\n")
             tick(root)
         except BaseException:
             self.remove()
@@ -80,6 +79,12 @@ class JournalContent:
     raw: tuple[bytes, ...] = ()
     damaged: tuple[bytes, ...] = ()
     newer: bool = False
+
+
+def journal_head(**more: str) -> bytes:
+    """Return the first line of what has the form of a segment."""
+    versions = {table.name: table.version for table in TABLES.values()}
+    return orjson.dumps({"format": JOURNAL_FORMAT, "versions": versions, **more})
 
 
 def segments(root: Path) -> list[str]:

@@ -18,7 +18,7 @@ import orjson
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.bucket.catalog import BucketPart, Catalog, PartGoneError, newest_compaction, parts_of
 from tripos_warehouse.store.bucket.objects import Objects, at_once
-from tripos_warehouse.store.commits import COMMITS, Commit, read_commit, tick, to_json
+from tripos_warehouse.store.commits import COMMITS, Commit, number_of, read_commit, tick, to_json
 from tripos_warehouse.store.locks import LIST, Locks, place_of
 
 SERIAL = "catalog.json"
@@ -31,6 +31,8 @@ class LocalCopy:
     def __init__(self, root: Path, objects: Objects) -> None:
         self.root = root
         self._objects = objects
+        self._replaced: dict[str, frozenset[str]] = {}
+        """What compactions replace, as they stand in the folder."""
 
     def take(self, catalog: Catalog) -> None:
         """Make the folder show what a catalog lists, unless it shows a later one. Raises `PartGoneError`, `OSError` and
@@ -45,20 +47,34 @@ class LocalCopy:
             found = at_once(lambda each: parts_of(self._objects, each), looked_at)
             parts = {each.name: some for each, some in zip(looked_at, found, strict=True)}
             at_once(self._fetch, [part for some in parts.values() for part in some if not self._has(part)])
-            listed = {commit.name for commit in catalog.commits}
+            gone = self._gone(catalog, here)
             newest = newest_compaction(catalog)
             for new in catalog.commits:
                 path = folder / f"{new.name}.json"
-                # Whatever this folder has and the catalog has not any more is in the newest compaction.
-                gone = here - listed if new.name == newest else set()
+                replaces = gone if new.name == newest else frozenset()
                 if new.name not in here:
                     made = tuple(part.parquet for part in parts[new.name])
-                    commit = Commit(new.name, new.written_at, made, replaces=tuple(sorted(gone)))
-                    _write(path, to_json(commit))
-                elif gone and not gone <= set((known := read_commit(path)).replaces):
-                    _write(path, to_json(replace(known, replaces=tuple(sorted(gone)))))
+                    _write(path, to_json(Commit(new.name, new.written_at, made, replaces=tuple(sorted(replaces)))))
+                elif replaces:
+                    known = read_commit(path)
+                    replaces |= set(known.replaces)
+                    _write(path, to_json(replace(known, replaces=tuple(sorted(replaces)))))
+                if replaces:
+                    self._replaced[new.name] = replaces
             _write(self.root / SERIAL, orjson.dumps({"serial": catalog.serial}))
             tick(self.root)
+
+    def _gone(self, catalog: Catalog, here: set[str]) -> frozenset[str]:
+        """Return what this folder has and the catalog has not any more, and no compaction here replaces: it is in the
+        newest."""
+        gone = here - {commit.name for commit in catalog.commits}
+        for commit in catalog.commits if gone else ():
+            if number_of(commit.name) and commit.name in here:
+                if commit.name not in self._replaced:
+                    path = self.root / COMMITS / f"{commit.name}.json"
+                    self._replaced[commit.name] = frozenset(read_commit(path).replaces)
+                gone -= self._replaced[commit.name]
+        return frozenset(gone)
 
     def _serial(self) -> int:
         try:

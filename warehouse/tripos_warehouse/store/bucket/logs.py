@@ -17,8 +17,7 @@ import orjson
 
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.bucket.objects import Objects, at_once
-from tripos_warehouse.store.journal import JOURNAL_FORMAT, JournalContent, parse_segment
-from tripos_warehouse.store.schemas import TABLES
+from tripos_warehouse.store.journal import JournalContent, journal_head, parse_segment
 
 LOGS = "logs"
 SEAL_FORMAT = "tripos.seal/1"
@@ -63,8 +62,7 @@ def slot_name(session: str, number: int) -> str:
 
 def slot_content(lines: Sequence[bytes]) -> bytes:
     """Return the bytes of a slot with these lines of a journal. No two are equal."""
-    versions = {table.name: table.version for table in TABLES.values()}
-    head = orjson.dumps({"format": JOURNAL_FORMAT, "versions": versions, "nonce": uuid.uuid4().hex}) + b"\n"
+    head = journal_head(nonce=uuid.uuid4().hex) + b"\n"
     return gzip.compress(head + b"".join(lines), 1, mtime=0)
 
 

@@ -2,12 +2,12 @@
 
 Its session is continued as it would have gone on itself: what is missing becomes the next slot of its log. So the
 claims of the session still stand for these rows, and nobody can have asked for them since. Where others have sealed the
-log, they may have: the rows are set aside then.
+log, they may have: the rows are set aside then, for a run that claims their case and finds none of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,13 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.bucket.bucket import Bucket, OpenLog
 from tripos_warehouse.store.bucket.logs import Tail, seal_content, slot_content, slot_name
 from tripos_warehouse.store.commits import CommitFiles, raised
-from tripos_warehouse.store.journal import SUFFIX, JournalContent, segments
+from tripos_warehouse.store.journal import SUFFIX, JournalContent, journal_head, segments
 from tripos_warehouse.store.parts import reading
 from tripos_warehouse.store.rows import Row
 from tripos_warehouse.store.schemas import TABLES
 
 LATE = "late"
-"""The folder for rows that came too late to be of use."""
+"""The folder for rows that came too late to be uploaded."""
 
 
 def session_of(segment: str) -> str:
@@ -47,8 +47,7 @@ def recover_segment(bucket: Bucket, name: str, kept: JournalContent) -> StoreErr
         catalog = bucket.sync()
         start = catalog.sessions.get(session)
         if start is None:
-            late = _unknown(bucket, kept, None)
-            return _set_aside(bucket.root, name, late) if late else None
+            return _set_aside(bucket.root, name, kept, len(_unknown(bucket, kept, None)))
         tail = bucket.reader.tail(session, start)
         if not tail.sealed:
             missing = _unknown(bucket, kept, tail)
@@ -101,9 +100,14 @@ def _committed(bucket: Bucket, table: str, names: set[str]) -> set[str]:
     return found
 
 
-def _set_aside(root: Path, name: str, lines: Sequence[bytes]) -> StoreError:
+def _set_aside(root: Path, name: str, kept: JournalContent, late: int) -> StoreError | None:
+    """Put a segment where a later run of this machine finds it: whole, since it must see which replies are from the
+    same worker. Return what is to be said of the lines that came late, where there are any."""
     (root / LATE).mkdir(exist_ok=True)
+    lines = (journal_head(), *kept.raw)
     (root / LATE / f"{name}{SUFFIX}").write_bytes(b"".join(line + b"\n" for line in lines))
-    count = f"{len(lines):,} line{'' if len(lines) == 1 else 's'} that a worker kept"
-    hint = f"they lie in `{root / LATE}` and count nowhere; the replies of the others count"
+    if not late:
+        return None
+    count = f"{late:,} line{'' if late == 1 else 's'} that a worker kept"
+    hint = f"they lie in `{root / LATE}`: a run takes in what nobody has asked for since, and the rest counts nowhere"
     return StoreError("S0112", f"{count} came after others had taken over its work", hint)
