@@ -240,6 +240,8 @@ def _most_elements(steps: Steps, written: LoopSyntax, loop: Loop, of: Expr) -> i
     nobody knows, or they are too many, which is reported."""
     diagnostics, most = steps.program.diagnostics, loop.most
     span = written.of.span if written.most is None else written.most.span
+    if not names_in(of) <= steps.known:
+        of = loop.of  # of which an arm leaves some out
     if most is None and names_in(of) <= steps.known and all(is_evaluable(part) for part in subexpressions(of)):
         if steps.cases is None and diagnostics.failed:  # why there are no rows was reported
             return 1
