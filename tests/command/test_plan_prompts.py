@@ -68,3 +68,29 @@ def test_prompts_are_shown_without_a_forecast_and_in_python(quiz: Path, tripos: 
     ]
     refused = tripos("plan", "quiz.tripos", "--prompts", "--detect", "0.2")
     assert (refused.code, "R0202" in refused.err) == (2, True)
+
+
+ELEMENTS = """
+benchmark lists "1.0.0" { languages en }
+role candidate compared
+role judge
+dataset item from "items.jsonl" { question text, facts list<text> }
+scorer met(said: text, fact: text) by judge { prompt "{{ said }} {{ fact }}", gives bool }
+scenario lists {
+  over item
+  ask reply by candidate each f in item.facts { prompt "{{ item.question }} {{ f }}" }
+  score met_of = met(a.text, a.f) each a in reply
+}
+"""
+
+
+def test_each_element_of_a_list_has_prompts_that_name_it(
+    tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("lists.tripos").write_text(ELEMENTS)
+    Path("items.jsonl").write_text('{"question": "So?", "facts": ["It rains.", "It snows."]}\n')
+    heads = [line for line in tripos("plan", "lists.tripos", "--prompts").out.splitlines() if "→" in line]
+    assert [head.partition(" →")[0] for head in heads] == ["`reply(1)`", "`reply(2)`", "`met(1)[0]`", "`met(1)[1]`"]
+    found = tripos("plan", "lists.tripos", "--prompts", "--json").data
+    assert [each["element"] for each in found] == [None, None, "0", "1"]

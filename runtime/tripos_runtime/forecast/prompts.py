@@ -38,6 +38,8 @@ class PromptPreview:
     """False where it depends on a reply whether this is asked."""
     arms: str
     """The treatments that ask this, in words; empty for all of them."""
+    element: str | None = None
+    """The place of the element of a list that a judge is asked about, from 0; `0.2` of a list in a list."""
 
 
 def preview_prompts(
@@ -66,7 +68,15 @@ def _of_case(plan: Plan, source: CaseSource, lookup: Lookup, case: Case) -> Iter
         step, role = need.call.step, need.call.role
         told = arms.get((step.name, step.fingerprint), "")
         found = PromptPreview(
-            case.scenario.name, case.item_id, case.context, step.name, role, messages, need.certain, told
+            case.scenario.name,
+            case.item_id,
+            case.context,
+            step.name,
+            role,
+            messages,
+            need.certain,
+            told,
+            need.call.element_name,
         )
         seen.setdefault((role, messages), found)
 

@@ -51,7 +51,8 @@ def _head(prompt: PromptPreview) -> str:
     """Return which step asks whom, under which treatments, and whether it is certain."""
     arms = f", {prompt.arms}" if prompt.arms else ""
     perhaps = "" if prompt.certain else localized(", if a reply asks for it")
-    return f"`{prompt.step}` → {prompt.role}{arms}{perhaps}"
+    element = "" if prompt.element is None else f"[{prompt.element}]"
+    return f"`{prompt.step}{element}` → {prompt.role}{arms}{perhaps}"
 
 
 def _to_data(prompt: PromptPreview) -> dict[str, object]:
@@ -60,6 +61,7 @@ def _to_data(prompt: PromptPreview) -> dict[str, object]:
         "item_id": prompt.item_id,
         "context": dict(prompt.context),
         "step": prompt.step,
+        "element": prompt.element,
         "role": prompt.role,
         "arms": prompt.arms,
         "certain": prompt.certain,

@@ -57,11 +57,14 @@ def is_arithmetic(call: CallExpr) -> bool:
 
 
 def has_unknown_aggregate(program: Program, statement: Statement) -> bool:
-    """Return true if a measure is taken by an aggregate that there is none of, which is reported with the measure."""
+    """Return true if a measure is taken by an aggregate that there is none of, which is reported with the measure, or
+    by one whose declaration is wrong."""
     value = statement.find("value")
     if statement.construct != "measure" or not isinstance(value, CallExpr) or not isinstance(value.function, Name):
         return False
-    declared = [name for kind in ("function", "scorer", "aggregate") for name in program.declared.get(kind, {})]
+    if value.function.text in program.declared.get("aggregate", {}):
+        return find_aggregate(program, value.function.text) is None
+    declared = [name for kind in ("function", "scorer") for name in program.declared.get(kind, {})]
     return value.function.text not in (*AGGREGATES, *FUNCTIONS, *declared)
 
 

@@ -95,9 +95,10 @@ def _scenario(program: Program, statement: Statement) -> Scenario | None:
     if not steps.good:
         return None
     if not any(isinstance(step, Score | Grade | Compare | Column) for each in found for step in each.steps):
-        message = f"nothing scores scenario `{name}` in any arm"
-        help_ = "look at the conditions of its steps and scores"
-        program.diagnostics.error("E0601", message, statement.head, help=help_)
+        if not any(has_unknown_aggregate(program, inner) for inner in statement.body):
+            message = f"nothing scores scenario `{name}` in any arm"
+            help_ = "look at the conditions of its steps and scores"
+            program.diagnostics.error("E0601", message, statement.head, help=help_)
         return None
     check_unused_axes(program, statement, cases, steps)
     scenario = Scenario(
