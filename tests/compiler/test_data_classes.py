@@ -183,3 +183,26 @@ def test_methods_that_are_not_called_are_not_compiled(both: tuple[dict[str, Any]
     assert before is not after
     changing()
     assert changing.__init__ is after
+
+
+@pytest.mark.parametrize("base", [ours, dataclasses.dataclass])
+@pytest.mark.parametrize("derived", [ours, dataclasses.dataclass])
+def test_a_class_derives_from_one_of_the_other_decorator(base: Decorator, derived: Decorator) -> None:
+    @base(frozen=True)
+    class Base:
+        x: int
+
+    @derived(frozen=True)
+    class Derived(Base):
+        y: int = 2
+
+    made = Derived(1)
+    assert (made, hash(made), repr(made)[-13:]) == (Derived(1, 2), hash((1, 2)), "Derived(x=1, y=2)"[-13:])
+    for name in ("x", "y", "other"):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(made, name, 3)
+    with pytest.raises(TypeError, match="cannot inherit non-frozen dataclass from a frozen one"):
+
+        @derived
+        class Changing(Base):
+            z: int = 3

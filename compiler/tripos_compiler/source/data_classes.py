@@ -33,7 +33,9 @@ else:
         own = {name for name, value in vars(cls).items() if name != "__hash__" or value is not None}
         if cls.__doc__ is None:
             cls.__doc__ = cls.__name__  # else Python reads the signature to write one
-        dataclasses.dataclass(cls, init=False, repr=False, eq=False)
+        derived = dataclasses.is_dataclass(cls)  # Python wants either all of a family frozen or none
+        dataclasses.dataclass(cls, init=False, repr=False, eq=False, frozen=frozen and derived)
+        cls.__dataclass_params__.frozen = frozen
         fields = dataclasses.fields(cls)
         methods = {"__init__": _first_init(cls, frozen), "__repr__": _shown(fields)}
         if eq:
