@@ -161,3 +161,54 @@ def test_how_far_judges_are_apart_is_a_share_of_the_scale(store: Store, run_rows
     assert means[1] != means[2]
     assert [row[0] for row in found] == [0, round(1 / 9, 9)]
     assert found[0][1] == found[1][1] and found[0][2] == 2
+
+
+QUIZ = """\
+benchmark quiz "1.0.0" { languages en }
+role candidate compared
+dataset question from "items.jsonl" { id text, question text, options list<text>, answer text secret }
+scenario quiz {
+  over question as q
+  options put from q.options with key q.answer
+  ask reply by candidate { prompt "{{ q.question }}\\n{{ put.text }}" }
+  score right = default(chosen_option(reply.text, put.options), "") == put.letter
+}
+measure accuracy = mean(right)
+"""
+
+
+@pytest.mark.parametrize(
+    ("keys", "shuffled", "told"),
+    [
+        ("A", "", "option 1 is right in 100% of 24 items, and 1 of 3 would be 33%"),
+        ("BBBBBBBA", "", "option 2 is right in 88% of 24 items"),
+        ("ABC", "", None),
+        ("A", " shuffled by q.id", None),
+    ],
+)
+def test_a_report_remarks_on_options_whose_right_one_stands_at_one_place(
+    tmp_path: Path,
+    tripos: Command,
+    monkeypatch: pytest.MonkeyPatch,
+    keys: str,
+    shuffled: str,
+    told: str | None,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("quiz.tripos").write_text(QUIZ.replace("key q.answer", f"key q.answer{shuffled}"), "utf-8")
+    rows = [
+        {
+            "id": f"q{n}",
+            "question": f"{n} + 1?",
+            "options": [str(n), str(n + 1), str(n + 2)],
+            "answer": keys[n % len(keys)],
+        }
+        for n in range(24)
+    ]
+    Path("items.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    assert tripos("run", "quiz.tripos", "--model", "mock/careful", "--json").code == 0
+    remarks = [
+        each["text"] for each in tripos("report", "--json").data["remarks"] if "shuffle the options" in each["text"]
+    ]
+    assert len(remarks) == (told is not None)
+    assert all(str(told) in each for each in remarks)

@@ -87,6 +87,9 @@ from .items.item_remarks import (
     LEAST_MODELS as LEAST_MODELS,
     told_of_items as told_of_items,
 )
+from .items.shown_keys import (
+    unbalanced_keys as unbalanced_keys,
+)
 from .measure_rows import (
     OF_CORRECTED as OF_CORRECTED,
     MeasureRow as MeasureRow,

@@ -12,7 +12,7 @@ from tripos_compiler.diagnostics import percent
 from tripos_compiler.language import Only, left_out_arm_values, names_in
 from tripos_compiler.plan import Ask, Converse, Grade, Plan, Score
 from tripos_warehouse import sql
-from tripos_warehouse.measures import FEWEST, LEAST_MODELS, is_baseline, near_items, told_of_items
+from tripos_warehouse.measures import FEWEST, LEAST_MODELS, is_baseline, near_items, told_of_items, unbalanced_keys
 from tripos_warehouse.measures.judges import repeated_verdicts
 from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics.validity import judge_stability
@@ -98,6 +98,7 @@ def find_remarks(connection: Connection, plan: Plan, run: RunRecord, only: Only)
             _copies(connection, plan, run, schema),
             _items(connection, run, schema),
             _near_items(connection, run, schema),
+            (Remark("items", told) for told in unbalanced_keys(connection, plan, schema)),
             _snapshots(connection, plan),
             _outdated(connection, run, schema),
             _repeats(connection, plan),

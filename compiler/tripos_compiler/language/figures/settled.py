@@ -66,8 +66,6 @@ def settling_figure(plan: Plan, of: Measure | Expectation) -> SettlingFigure | s
         return "is corrected by people"
     if getattr(of, "missing", "skip") != "skip":
         return "has a rule for missing scores"
-    if of.low is None or of.high is None or not of.low < of.high:
-        return "has a scale without two ends"
     try:
         means, constant = _sum_of(plan, of.figure, {})
         by = of.figure.by if isinstance(of.figure, Aggregate) else of.by
@@ -76,6 +74,8 @@ def settling_figure(plan: Plan, of: Measure | Expectation) -> SettlingFigure | s
         return str(error)
     if not means:
         return "is no mean of scores"
+    if of.low is None or of.high is None or not of.low < of.high:
+        return "has a scale without two ends"
     if len(means) == 1 and means[0].factor == 1 and constant == 0:
         means = (replace(means[0], ends=(of.low, of.high)),)
     elif any(math.isinf(end) for mean in means for end in mean.ends):

@@ -11,3 +11,6 @@ from .item_remarks import (
     LEAST_MODELS as LEAST_MODELS,
     told_of_items as told_of_items,
 )
+from .shown_keys import (
+    unbalanced_keys as unbalanced_keys,
+)
