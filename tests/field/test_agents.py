@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import Command
 from tests.field.running import Figures, figures_in, lines
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect_run
@@ -315,3 +316,22 @@ def test_calls_lie_within_what_the_plan_says(run: Any) -> None:
         most[count.step.partition("(")[0]] += count.most
     assert TASKS * TRIALS <= made["reply"] <= most["reply"] == TASKS * TRIALS * TURNS
     assert made["reply.customer"] <= most["reply.customer"] == TASKS * TRIALS * TURNS
+
+
+def test_a_forecast_of_what_is_half_done_calls_no_function_and_holds(
+    tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "spec.tripos").write_text(SPEC)
+    (tmp_path / "shop.py").write_text(TOOLS)
+    (tmp_path / "tasks.jsonl").write_text(lines([drawn(random.Random(3), number) for number in range(2)]))
+    models = ("--model", "mock/careful", "--role", "customer=mock/careful")
+    assert tripos("plan", "spec.tripos", *models).code == 0
+    for more in (7, 30):
+        assert tripos("run", "spec.tripos", *models, "--budget", f"{more} calls").code != 0
+        planned = tripos("plan", "spec.tripos", *models, "--json")
+        assert planned.code == 0, planned.err
+    assert tripos("run", "spec.tripos", *models).code == 0
+    assert tripos("plan", "spec.tripos", *models).code == 0
+    again = tripos("run", "spec.tripos", *models, "--budget", "1 calls")
+    assert again.code == 0, again.err

@@ -31,7 +31,7 @@ from tripos_runtime.asking.functions import Suspended, suspending
 from tripos_runtime.models import TOOL, Message
 from tripos_runtime.program.calls import StepCall
 from tripos_runtime.program.names import Names
-from tripos_runtime.program.needs import Program, ProgramValue, ReplyNeed, is_pending
+from tripos_runtime.program.needs import Program, ProgramValue, Prompt, ReplyNeed, is_pending
 from tripos_runtime.program.prompts import JudgePrompt
 
 
@@ -86,11 +86,12 @@ USER = "user"
 """Who has said what is asked, where it is no role."""
 
 
-def acted(step: Ask, reply: str, heard: str, names: Names) -> Program:
-    """Make the calls of a reply, and put what comes of them among the names, with what the turns before came to. The
-    user said what was `heard` before it; nothing where results were sent."""
+def acted(step: Ask, reply: str, prompt: Prompt, names: Names) -> Program:
+    """Make the calls of a reply, and put what comes of them among the names, with what the turns before came to. A
+    forecast, which makes no call, finds that nothing has come of them yet."""
     own, (text, calls) = names.values[step.name], said_calls(reply)
     try:
+        said_before = heard(prompt.messages())
         earlier = evaluate(Ref(path=(str(step.continues), "so_far")), names.values) if step.takes_results else None
         state = evaluate(step.acts[0].args[0], names.values)  # type: ignore[union-attr]
         results: list[dict[str, Any]] = []
@@ -100,12 +101,15 @@ def acted(step: Ask, reply: str, heard: str, names: Names) -> Program:
     except Unavailable as reason:
         names.failed(step, reason)
         return
+    (_user(step), said_before), (step.role, text)
     so_far: dict[str, Any] = {
         "state": state,
         "results": results,
         "calls": own["calls"],
         "replies": [] if calls else [text],
-        "turns": [{"speaker": who, "text": said} for who, said in ((_user(step), heard), (step.role, text)) if said],
+        "turns": [
+            {"speaker": who, "text": said} for who, said in ((_user(step), said_before), (step.role, text)) if said
+        ],
         **{tool.name: own[tool.name] for tool in step.tools},
     }
     if earlier is not None:

@@ -31,7 +31,7 @@ from tripos_runtime.asking import (
     repeated,
     score_rows,
 )
-from tripos_runtime.program.answers import acted, answered, by_judge, heard, replies, side_by_side
+from tripos_runtime.program.answers import acted, answered, by_judge, replies, side_by_side
 from tripos_runtime.program.calls import StepCall
 from tripos_runtime.program.conversing import Systems, talk_program
 from tripos_runtime.program.names import Names, RuledOut, said
@@ -106,7 +106,7 @@ class UnitProgram:
             if isinstance(got, Answer):
                 names.answered(step, got.text, got.value, got.status, got.prompt)
                 if step.acts and got.text is not None:
-                    yield from acted(step, got.text, heard(prompt.messages()), names)
+                    yield from acted(step, got.text, prompt, names)
                 return
             against = got
         if not is_pending(against):
