@@ -85,6 +85,7 @@ GROUPS: dict[str, tuple[Function, ...]] = {
         define(texts.regex_all, check=texts.is_no_pattern, partial=partiality.NO_PATTERN),
         define(texts.regex_replace, check=texts.lacks_group, partial=partiality.NO_GROUP),
         define(texts.words),
+        define(texts.byte_count, "bytes"),
         define(texts.lower),
         define(texts.upper),
         define(layout.simplified),

@@ -232,6 +232,15 @@ def words(text: str) -> int:
     return len(words_of(text))
 
 
+def byte_count(text: str) -> int:
+    """Return the number of bytes of a text in UTF-8.
+
+    >>> byte_count("word"), byte_count("字")
+    (4, 3)
+    """
+    return len(text.encode("utf-8", "replace"))
+
+
 def lower(text: str) -> str:
     """Return the text in lower case.
 
