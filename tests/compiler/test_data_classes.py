@@ -78,6 +78,13 @@ def family(dataclass: Decorator, home: str) -> dict[str, Any]:
     class Ordered:
         x: int
 
+    @dataclass(frozen=True)
+    class Named:
+        y: str = dataclasses.field(default="y", kw_only=True)
+        x: int
+        z: list[int] = dataclasses.field(default_factory=list, kw_only=True)
+        must: int = dataclasses.field(default=0, kw_only=True)
+
     class Plain(Frozen):  # type: ignore[misc]
         """No dataclass itself."""
 

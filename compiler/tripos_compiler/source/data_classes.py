@@ -18,6 +18,7 @@ else:
     def dataclass(cls=None, /, *, frozen=False, eq=True, **others):
         """Decorate a class as `dataclasses.dataclass` does. Its `__init__` is compiled when it is called for the first
         time, and its other methods are closures. With any further option it is Python's own decorator.
+        There is no `InitVar`.
 
         >>> @dataclass(frozen=True)
         ... class Dot:
@@ -67,23 +68,25 @@ def _first_init(cls: Any, frozen: bool) -> Callable[..., None]:
 def _compiled_init(cls: Any, frozen: bool) -> Callable[..., None]:
     """Return the `__init__` of a class, which assigns what is given, or the defaults, and calls `__post_init__`."""
     known: dict[str, Any] = {"_assign": object.__setattr__, "_missing": dataclasses.MISSING}
-    given, lines = ["_self"], []
+    given, named, lines = ["_self"], ["*"], []
     for each in dataclasses.fields(cls):
         name = value = each.name
+        order = named if each.kw_only else given
         if each.default_factory is not dataclasses.MISSING:
             known[f"_make_{name}"] = each.default_factory
             value = f"_make_{name}() if {name} is _missing else {name}" if each.init else f"_make_{name}()"
-            given += [f"{name}=_missing"] if each.init else []
+            order += [f"{name}=_missing"] if each.init else []
         elif not each.init:
             continue
         elif each.default is not dataclasses.MISSING:
             known[f"_default_{name}"] = each.default
-            given.append(f"{name}=_default_{name}")
+            order.append(f"{name}=_default_{name}")
         else:
-            given.append(name)
+            order.append(name)
         lines.append(f"_assign(_self, {name!r}, {value})" if frozen else f"_self.{name} = {value}")
     if hasattr(cls, "__post_init__"):
         lines.append("_self.__post_init__()")
+    given += named if named[1:] else []
     exec(f"def __init__({', '.join(given)}):\n " + "\n ".join(lines or ["pass"]), known)
     made: Callable[..., None] = known["__init__"]
     made.__qualname__, made.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
