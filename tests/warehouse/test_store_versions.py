@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,6 +18,9 @@ from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.upkeep.compaction import compact
 from tripos_warehouse.views.views import connect
+
+
+Build = Callable[..., dict[str, list[dict[str, Any]]]]
 
 
 @pytest.fixture
@@ -40,6 +45,27 @@ def test_sql_sees_a_newer_column_of_an_old_part_as_null(old: Store, also_new: bo
         old.append({"samples": [sample("new", tokens_reasoning=7)]})
     found = connect(old).sql("select tokens_reasoning from samples order by all").fetchall()
     assert found == ([(7,), (None,)] if also_new else [(None,)])
+
+
+@pytest.mark.parametrize("also_new", [False, True])
+def test_a_column_that_an_old_key_lacks_is_null_in_it(store: Store, run_rows: Build, also_new: bool) -> None:
+    """The rows of an old table are told apart by the columns that it has, and are the same as before."""
+    query = "select binding, fingerprint, model, other, condition from run_steps where run_id = 'r1' order by all"
+    commit = store.append(run_rows("r1", ("m1", "m2")))
+    wanted = connect(store).sql(query).fetchall()
+    [place] = [place for place, part in enumerate(commit.parts) if part.table == "run_steps"]
+    path = store.root / commit.parts[place].path
+    content = pq.read_table(path).drop_columns(["condition"])
+    path.unlink()
+    pq.write_table(content, path)
+    listed = store.root / "commits" / f"{commit.name}.json"
+    body = json.loads(listed.read_text())
+    body["parts"][place] |= {"version": 1, "bytes": path.stat().st_size}
+    listed.write_text(json.dumps(body))
+    old = Store.open(store.root, create=False)
+    if also_new:
+        old.append(run_rows("r2", ("m1", "m2"), minutes=1))
+    assert connect(old).sql(query).fetchall() == wanted != []
 
 
 def test_the_ledger_gives_rows_of_old_parts_with_every_column(old: Store) -> None:

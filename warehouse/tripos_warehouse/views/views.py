@@ -209,7 +209,8 @@ def _tables(
     read = {name: _in_reading_order(paths) for name, paths in found.items() if paths}
     sources = {name: _source(paths, name in outdated) for name, paths in read.items()}
     large = {name for name, paths in read.items() if sum(path.stat().st_size for path in paths) >= LARGE_BYTES}
-    doubled = with_doubles(connection, sources, large)
+    keys = {name: _key(connection, name, source, name in outdated) for name, source in sources.items()}
+    doubled = with_doubles(connection, sources, large, keys)
     selects = {}
     for table in TABLES.values():
         committed = {path: place for place, path in enumerate(found[table.name])} if table.name in doubled else {}
@@ -267,10 +268,27 @@ def _select(
         return [], f"select {', '.join(columns)} where false"
     columns = (_column(field.name, sql.type_of(field.type)) for field in table.schema)
     if outdated:
-        have = {row[0] for row in connection.execute(f"describe select * from {source}").fetchall()}
+        have = _columns(connection, source)
         columns = (_old_column(table, field.name, sql.type_of(field.type), have) for field in table.schema)
-    made, condition = ([], "") if places is None else without_lost(connection, table, source, places)
+    made: list[str] = []
+    condition = ""
+    if places is not None:
+        made, condition = without_lost(
+            connection, table, source, places, _key(connection, table.name, source, outdated)
+        )
     return made, f"select {', '.join(columns)} from {source} as part {condition}"
+
+
+def _columns(connection: duckdb.DuckDBPyConnection, source: str) -> set[str]:
+    return {row[0] for row in connection.execute(f"describe select * from {source}").fetchall()}
+
+
+def _key(connection: duckdb.DuckDBPyConnection, table: str, source: str, outdated: bool) -> tuple[str, ...]:
+    """Return the columns that name a row of a table: where none of its files has one of these yet, it is null in all
+    rows."""
+    key = TABLES[table].key
+    have = _columns(connection, source) if outdated else key
+    return tuple(name for name in key if name in have)
 
 
 def _column(name: str, type: str) -> str:
