@@ -19,7 +19,6 @@ from tripos_warehouse.store.store import Store
 from tripos_warehouse.upkeep.compaction import compact
 from tripos_warehouse.views.views import connect
 
-
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 
 

@@ -269,7 +269,8 @@ def benchmark_views(
 def sum_views(current: Current, values: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the statements that make the tables of sums of a benchmark: one with its axes, and one without, which
     reads no items. None where scores have rows of their own for the elements of a list, where some models were asked
-    about some items only, or where steps stand under conditions. Before them stands what has a row where they are of no use."""
+    about some items only, or where steps stand under conditions. Before them stands a query that has a row where they
+    are of no use."""
     plan = current.plan
     rows = current.rows
     if rows.of.elements or rows.partly or rows.of.conditional:
