@@ -101,15 +101,13 @@ def acted(step: Ask, reply: str, prompt: Prompt, names: Names) -> Program:
     except Unavailable as reason:
         names.failed(step, reason)
         return
-    (_user(step), said_before), (step.role, text)
+    spoken = (_user(step), said_before), (step.role, text)
     so_far: dict[str, Any] = {
         "state": state,
         "results": results,
         "calls": own["calls"],
         "replies": [] if calls else [text],
-        "turns": [
-            {"speaker": who, "text": said} for who, said in ((_user(step), said_before), (step.role, text)) if said
-        ],
+        "turns": [{"speaker": who, "text": said} for who, said in spoken if said],
         **{tool.name: own[tool.name] for tool in step.tools},
     }
     if earlier is not None:
