@@ -250,7 +250,7 @@ def slots_in(construct: Construct) -> set[str]:
     """Return the words in capitals of a signature.
 
     >>> sorted(slots_in(_construct("shots")))
-    ['ALIAS', 'COND', 'COUNT', 'DATASET', 'FILTER']
+    ['ALIAS', 'COND', 'COUNT', 'DATASET', 'DRAW', 'FILTER']
     """
     return set(_slots(construct.shape.items))
 
