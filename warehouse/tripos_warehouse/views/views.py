@@ -143,7 +143,8 @@ def _shown(
     kept = None if store.damages else view_cache.read(store.root)
     scores = found.get("scores", ())
     size = sum(path.stat().st_size for path in scores)
-    summed = kept_sums(store.root, scores) if sums and size >= LARGE_BYTES and not store.outdated(found) else None
+    sums = sums and size >= LARGE_BYTES and "scores" not in store.outdated(found)
+    summed = kept_sums(store.root, scores) if sums else None
     database = open_box((*files, *(str(each.path) for each in (summed or {}).values())))
     _open.add(database)
     try:
