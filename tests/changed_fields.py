@@ -81,8 +81,8 @@ STEPS: tuple[Step, ...] = (
     Grade(name="grader", of="reply", metrics=("CLEAR",), weights=(1.0,), **GIVEN),
     Compare(name="duel", of="reply", **GIVEN),
 )
-HIDDEN = frozenset(("step", "name", "of", "needs", "judgement", "fingerprint"))
-"""Fields that name steps or results."""
+HIDDEN = frozenset(("step", "name", "of", "needs", "condition", "judgement", "fingerprint"))
+"""Fields that name steps or results, or follow from conditions, which are fields themselves."""
 
 
 def plan() -> Plan:
@@ -132,6 +132,9 @@ OTHER: dict[str, Sequence[Any]] = {
     "options": [ITEM],
     "tools": [(Tool(name="ping", about={"en": "Call"}),)],
     "offered": [ITEM],
+    "acts": [(ITEM,)],
+    "user": ["helper"],
+    "opened": [True],
     "shots": [(), *((each,) for each in _each(SHOTS, _SHOTS))],
     "chat": [ITEM],
     "continues": ["talk"],

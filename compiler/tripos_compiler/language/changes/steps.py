@@ -42,7 +42,7 @@ _NOUNS = {
     "grade": "a score",
     "compare": "a comparison",
 }
-_HIDDEN = frozenset(("step", "name", "fingerprint", "judgement", "needs"))
+_HIDDEN = frozenset(("step", "name", "fingerprint", "judgement", "needs", "condition"))
 _SAID = {"when": "the condition", "value": "the expression", "args": "what the scorer is given"}
 _BRIEF = {
     "until": "what ends it",
