@@ -119,6 +119,29 @@ def test_a_model_is_asked_no_more_once_it_is_settled(sums: Path, tripos: Command
     assert {row["model"]: row["items"] for row in shown()} == settled(tripos)["models"]
 
 
+def test_the_board_of_a_release_is_whole(sums: Path, tripos: Command) -> None:
+    licensed = SPEC.replace("{ languages en }", '{\n  languages en\n  license   "CC0-1.0"\n}')
+    (sums / "s.tripos").write_text(licensed, "utf-8")
+    assert tripos("release", "s.tripos", "--to", "released").code == 0
+    (folder,) = (path for path in (sums / "released").iterdir() if path.is_dir())
+    models = ("--model", MODELS)
+    assert tripos("run", str(folder), *models, "--until", "settled", "--max-connections", "2").code == 0
+    board = tripos("leaderboard").out
+    items = settled(tripos)["models"]["mock/student-95-0"]
+    assert items < MANY
+    told = f"left out: mock/student-95-0, whose run stopped after {items} of {MANY} items"
+    assert told in " ".join(board.split())
+    (said,) = json.loads(tripos("leaderboard", "--json").out)["boards"]
+    assert not said["models"]
+    assert len(said["unfinished"]) == 2
+    (ranked,) = json.loads(tripos("leaderboard", "--json", "--anyway").out)["boards"]
+    assert len(ranked["models"]) == 2
+    assert tripos("run", str(folder), *models, "--until", "end").code == 0
+    (whole,) = json.loads(tripos("leaderboard", "--json").out)["boards"]
+    assert len(whole["models"]) == 2
+    assert not whole["unfinished"]
+
+
 def test_when_it_stops_follows_from_order_and_replies_alone(sums: Path, tripos: Command) -> None:
     run(tripos, "--until", "settled", "--seed", "3", "--store", "wide", "--max-connections", "16")
     tripos(

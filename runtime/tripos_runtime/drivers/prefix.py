@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -94,6 +95,11 @@ class CaseReader(Protocol):
         """The cases that were read."""
         ...
 
+    @property
+    def patience_s(self) -> float:
+        """How long a case that is far ahead waits for what others may have under way."""
+        ...
+
     def take(self, place: int, case: Case, scores: list[ItemScore]) -> None:
         """Take a case at its place in the order, once everything of it was gone through."""
         ...
@@ -109,6 +115,7 @@ class OrderedCases:
     listing: Callable[[Case, Collection[str] | None], None]
     """Say that a case is one of the run's, for some of its models or for all."""
     read: int = 0
+    patience_s: float = 0.0
     _waiting: dict[int, tuple[Case, list[ItemScore]]] = field(default_factory=dict)
 
     @property
@@ -161,15 +168,19 @@ class PrefixReader:
         self._moved.set()
 
     async def turn(self, task: Task, over: Callable[[], bool]) -> None:
-        """Wait until a case may begin: it is not too far ahead of what was read, nothing is under way here that would
-        bring that on, or the run is `over`."""
+        """Wait until a case may begin: it is not too far ahead of what was read, nothing is under way that would bring
+        that on, or the run is `over`. That may be elsewhere, so it is waited for a while."""
         place = self._place(task)
-        while self._under_way and not over() and not self.reader.settled:
+        while not over() and not self.reader.settled:
             self._limit = self.ahead.limit(self.reader.read, self._limit)
             if place < self._limit:
                 break
             self._moved.clear()
-            await self._moved.wait()
+            patience_s = None if self._under_way else self.reader.patience_s
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._moved.wait(), patience_s)
+            if not self._under_way and not self._moved.is_set():
+                break
         self._under_way.add(place)
 
     def _place(self, task: Task) -> int:

@@ -23,6 +23,7 @@ class RemoteReader:
     """The compared models that are still asked."""
     read: int = 0
     """The cases that were read."""
+    patience_s: float = 1.0
 
     @property
     def settled(self) -> bool:

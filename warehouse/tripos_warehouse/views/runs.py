@@ -22,7 +22,7 @@ _COLUMNS = (
     "run_id, benchmark, version, plan_digest, roles, identities, compared_role, models, scenarios, status, message,"
     " asked, reused, failed, cost_usd, started_at, finished_at, json_extract(options, '$.withheld') as withheld,"
     " json_extract(options, '$.only') as only, json_extract_string(options, '$.shard') as shard,"
-    " settled, (select count(*) from main.run_items as listed where listed.run_id = runs.run_id) as items"
+    " settled, release, (select count(*) from main.run_items as listed where listed.run_id = runs.run_id) as items"
 )
 
 _MINE = """from main.{table} as row
@@ -69,6 +69,8 @@ class RunRecord:
     settled: dict[str, Any] | None = None
     """Of a run that stops when it is settled: its rule, how many of how many items it took, and every figure that it
     followed."""
+    release: str | None = None
+    """The digest of the release that it was of; `None` for one of a working tree."""
 
     @property
     def stopped_early(self) -> bool:
@@ -213,7 +215,7 @@ def all_runs(connection: Connection) -> list[RunRecord]:
 
 
 def _run(row: tuple[Any, ...]) -> RunRecord:
-    run_id, benchmark, version, plan_digest, roles, identities, compared, *rest, settled, items = row
+    run_id, benchmark, version, plan_digest, roles, identities, compared, *rest, settled, release, items = row
     models, scenarios, *end, withheld, only, shard = rest
     filling = {role: tuple(names) for role, names in orjson.loads(roles).items()}
     by = orjson.loads(identities or "{}")
@@ -223,4 +225,4 @@ def _run(row: tuple[Any, ...]) -> RunRecord:
     )
     selected = {name: tuple(values) for name, values in orjson.loads(only or "{}").items()}
     known = orjson.loads(settled) if settled else None
-    return replace(told, withheld=lost, items=items, only=selected, shard=shard, settled=known)
+    return replace(told, withheld=lost, items=items, only=selected, shard=shard, settled=known, release=release)

@@ -207,6 +207,18 @@ def stopped_early(shown: Mapping[str, tuple[str, ...]], runs: Sequence[RunRecord
     return {model: found for model, found in of_model.items() if any(run.stopped_early for run in found)}
 
 
+def unfinished_of(early: Mapping[str, tuple[RunRecord, ...]]) -> dict[str, str]:
+    """Return the models whose run of a release stopped early, with the items on which they stand: the board of a
+    release is of all of them."""
+    found = {}
+    for model, runs in early.items():
+        for run in runs:
+            if run.release is not None and run.stopped_early and run.settled is not None:
+                items, every = run.settled["models"].get(model, 0), run.settled["of"]
+                found[model] = f"stopped after {items:,} of {every:,} items"
+    return found
+
+
 def as_of_runs(table: MeasureTable, early: Mapping[str, tuple[RunRecord, ...]]) -> Iterator[MeasureRow]:
     """Yield the values of a measure; of models with rows of one run that stopped early as that run tells them, and of
     those with more without an interval."""

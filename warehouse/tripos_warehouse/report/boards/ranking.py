@@ -37,6 +37,7 @@ from tripos_warehouse.report.boards.facts import (
     runs_of,
     settled_between,
     stopped_early,
+    unfinished_of,
 )
 from tripos_warehouse.report.comparison import spans_of
 from tripos_warehouse.statistics import StatisticResult, rank_by
@@ -103,6 +104,8 @@ class Board:
     """The people whose scores are no part of the standings."""
     by_people: tuple[MeasureRow, ...] = ()
     """What those people's scores come to, from the best value to the worst."""
+    unfinished: Mapping[str, str] = field(default_factory=dict)
+    """Models whose run of a release stopped early, which a board of it leaves out: on what they stand."""
     uncorrected: Mapping[str, str] = field(default_factory=dict)
     """Models whose judge's figure people cannot correct, with the reason."""
 
@@ -153,6 +156,7 @@ class Board:
                 for each in self.standings
             ],
             "left_out": {model: list(versions) for model, versions in self.left_out.items()},
+            "unfinished": dict(self.unfinished),
             "partial": dict(self.partial),
             "same_items": self.same_items,
             "partly": list(self.partly),
@@ -229,7 +233,9 @@ def _board(
     early = stopped_early(shown_runs, runs)
     table = evaluate(connection, plan, measure)
     rows = {row.model: row for row in as_of_runs(table, early) if row.model in models}
-    there = {model: row for model, row in rows.items() if row.value is not None and model not in gone}
+    unfinished = {} if anyway else unfinished_of(early)
+    shown = rows.keys() - gone.keys() - unfinished.keys()
+    there = {model: row for model, row in rows.items() if row.value is not None and model in shown}
     graders = graders_of(connection, plan, measure)
     company = company_of(plan, measure, shown_runs, runs)
     items = items_by_model(connection, plan, measure)
@@ -288,11 +294,12 @@ def _board(
         {model: other[model] for model in there if model in other},
         len({items.get(model) for model in there}) <= 1,
         partly_of(connection, plan, measure, there),
-        *_of_people(connection, plan, measure, models - set(gone)),
+        *_of_people(connection, plan, measure, models - set(gone) - set(unfinished)),
+        unfinished=unfinished,
         uncorrected={
             model: row.reason or ""
             for model, row in rows.items()
-            if measure.corrected and row.value is None and model not in gone
+            if measure.corrected and row.value is None and model in shown
         },
     )
 
