@@ -38,6 +38,11 @@ KNOWN = {
     ("runtime/tripos_runtime/asking/functions/code/candidate.py", "compile"),
     ("runtime/tripos_runtime/asking/functions/code/tester.py", "exec"),
     ("runtime/tripos_runtime/asking/functions/code/tester.py", "compile"),
+    ("runtime/tripos_runtime/asking/functions/code/program.py", "exec"),
+    ("runtime/tripos_runtime/asking/functions/code/program.py", "compile"),
+    # Functions of tools, from the bytes that were checked, in a process of their own.
+    ("runtime/tripos_runtime/asking/functions/tools/host.py", "exec"),
+    ("runtime/tripos_runtime/asking/functions/tools/host.py", "compile"),
     # A file without a name, which nothing but the process that wrote it can open.
     ("runtime/tripos_runtime/datasets/row_store.py", "pickle"),
     # The pipes between a run and the workers that it started itself: nobody else has their ends.

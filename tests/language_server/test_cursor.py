@@ -56,7 +56,7 @@ def test_the_block_and_the_statement_are_known(marked: str, place: str, keyword:
         ('use release "edubench@1.2" |', ["from", "sha256"]),
         ("scenario s { ask |", ["NAME"]),
         ("scenario s { ask a |", ["by"]),
-        ("scenario s { ask a by b |", ["when"]),
+        ("scenario s { ask a by b |", ["each", "when"]),
         ("scenario s { over d as x where |", ["FILTER"]),
         ("scenario s { score x = 1 + 2 |", ["each", "when"]),
         ("scenario s { score x = 1 + |", ["VALUE"]),

@@ -38,7 +38,10 @@ def compiled(folder: Path, texts: Mapping[str, str], main: str = "quiz.tripos") 
         ("measure easy    = me|an(", ["mean(values: scores)", "the arithmetic mean"]),
         (
             "as|k reply by candidate {\n    prompt en",
-            ["ask NAME by ROLE [when COND] { … }", "one model call for each row and sample"],
+            [
+                "ask NAME by ROLE [each ELEMENTS [where CONDITION] [at most COUNT]] [when COND] { … }",
+                "one model call for each row and sample",
+            ],
         ),
         ("answer    text secr|et", ["NAME [TYPE] [secret]"]),
         ("answer    te|xt secret", ["any text"]),

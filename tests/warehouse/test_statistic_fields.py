@@ -18,6 +18,7 @@ LEVELS = {
     "krippendorff_alpha": "interval",
     "bradley_terry": "x",
     "self_preference": "x",
+    "weighted_bradley_terry": "x",
 }
 
 
@@ -26,6 +27,8 @@ def lists(count: int, what: str) -> tuple[list[str], list[str], list[str], list[
     items = [str(place // 4) for place in range(4 * count)]
     if what in OF_PAIRS:
         keys = ["x" if place % 2 else "z" for place in range(4 * count)]
+        if what.startswith("weighted"):
+            keys = [str(1 + place % 2) for place in range(4 * count)]
         ones = ["x" if place % 4 < 2 else "y" for place in range(4 * count)]
         return (
             items,

@@ -159,10 +159,10 @@ def expected_value(values: Sequence[float], probabilities: Sequence[float]) -> f
 
 
 def perplexity(logprobs: Collection[float]) -> float:
-    """Return e to the power of the negative mean of natural logarithms of probabilities: of the tokens of a text, its
-    perplexity (Jelinek and others, 1977).
+    """Return the perplexity of a text, given the natural logarithms of the probabilities of its tokens.
 
-    It is 1 where all was certain. An empty list has none, and what depends on it has no value.
+    It is e to the power of their negative mean (Jelinek and others, 1977), so 1 where all was certain. An empty list
+    has none, and what depends on it has no value.
 
     >>> perplexity([-0.5, -1.5]), perplexity([0.0, 0.0])
     (2.718281828459045, 1.0)
@@ -176,9 +176,9 @@ def perplexity(logprobs: Collection[float]) -> float:
 
 
 def option_probabilities(options: Sequence[str], tokens: Sequence[str], logprobs: Sequence[float]) -> list[float]:
-    """Return the probability of each option, given the likeliest tokens in the place where an answer begins, and their
-    natural logarithms. The probabilities add up to 1: no other answer counts.
+    """Return the probability of each option, given the likeliest tokens at the beginning of an answer.
 
+    `logprobs` are the natural logarithms of their probabilities. What is returned adds up to 1: no other answer counts.
     A token is an option if it has its letters, whatever blanks, quotation marks or punctuation stand around them, and
     in whatever case; or if it is the beginning of that option and of no other. Tokens of one option are added up. An
     option that no token begins has 0, as in the evaluation of MMLU (Hendrycks and others, 2021), which gives it a
