@@ -154,18 +154,20 @@ class RunRows:
         both = ["listed", "slots"] if self.of.made else ["listed"]
         under = self.of.conditional and table in ASKED
         source = f"from main.{table} as kept where {self.of.mine('kept')}"
-        conditions, holds = "", ""
+        # Without conditions `distinct`: DuckDB takes what is grouped for larger than it is.
+        once, conditions, grouped, holds = "distinct ", "", "", ""
         if under:
             source = f"""select kept.*, asked.conditions from main.{table} as kept left join (
               select met.result_id, list(distinct met.condition) as conditions from main.conditions as met
               group by met.result_id) as asked on asked.result_id = kept.{ASKED[table]} where {self.of.mine("kept")}"""
+            once, grouped = "", " group by all"
             conditions = ", list(step.condition) as conditions, count(*) > count(step.condition) as always"
             holds = "and (step.always or list_has_any(row.conditions, step.conditions))"
         found = " union all ".join(
             f"""select row.*, step.run_id as shown_run
           from ({source}) as row
-          join (select step.scenario, step.fingerprint, step.binding, step.run_id{conditions}
-            from {self._name("steps")} as step group by all) as step
+          join (select {once}step.scenario, step.fingerprint, step.binding, step.run_id{conditions}
+            from {self._name("steps")} as step{grouped}) as step
             on {_SAME} {holds}
           {self._is_listed(each, key)}"""
             for each in (both if items == "samples" else [items])
