@@ -66,8 +66,8 @@ def board_notes(board: Board) -> list[BoardNote]:
         ran = f"left out: {model}, which ran under version {', '.join(old)} only"
         notes.append(BoardNote("left_out", f"{ran}: scores mean something else there"))
     for model, stands in board.unfinished.items():
-        ran = f"left out: {model}, whose run {stands}"
-        notes.append(BoardNote("unfinished", f"{ran}: the board of a release is whole, run it with --until end"))
+        short = f"left out: {model}, whose run {stands}"
+        notes.append(BoardNote("unfinished", f"{short}: the board of a release is whole, run it with --until end"))
     for model, old in board.mixed.items():
         text = f"{model} ran under version {', '.join(old)} only: its scores mean something else"
         notes.append(BoardNote("mixed", text))
