@@ -146,6 +146,29 @@ def test_a_cascade_shows_what_was_escalated_and_saved(tmp_path: Path, tripos: Co
     assert judges(tripos, first)["cascades"] == [use], "verdicts that another threshold asked for are not this run's"
 
 
+def test_a_cascade_of_names_counts_verdicts_that_agree_as_sure(
+    tmp_path: Path, tripos: Command, monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("items.jsonl").write_text("".join(f'{{"question": "What is {n} + {n}?"}}\n' for n in range(12)), "utf-8")
+    spec = CASCADE.replace("gives   bool", "gives   choice(good, poor)").replace("mean(kind)", "share(kind == good)")
+    Path("tutor.tripos").write_text(spec, "utf-8")
+    roles = ("--model", "mock/careful", "--role", "judge=mock/noisy", "--role", "strong=mock/severe")
+    done = tripos("run", "tutor.tripos", *roles, "--json")
+    assert done.code == 0, done.err
+    rows = tripos("sql", "from tutor.judgements", "--format", "json").data
+    said: dict[str, dict[str, list[str]]] = {"mock/noisy": {}, "mock/severe": {}}
+    for row in rows:
+        told = json.loads(row["parsed"]) if isinstance(row["parsed"], str) else row["parsed"]
+        said[row["evaluator"]].setdefault(row["sample_id"], []).append(told["verdict"]["choice"])
+    unsure = {sample for sample, names in said["mock/noisy"].items() if len(set(names)) > 1}
+    assert 0 < len(unsure) < 12 == len(said["mock/noisy"])
+    assert set(said["mock/severe"]) == unsure
+    [use] = judges(tripos)["cascades"]
+    assert use["escalated"]["value"] == len(unsure) / 12
+    assert (use["calls"], use["saved_calls"]) == (len(unsure), 12 - len(unsure))
+
+
 def test_a_threshold_is_learned_from_another_evaluator(tmp_path: Path, tripos: Command, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     Path("items.jsonl").write_text("".join(f'{{"question": "What is {n} + {n}?"}}\n' for n in range(12)), "utf-8")
