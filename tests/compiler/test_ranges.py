@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import os
+from pathlib import Path
 from typing import Any
 
 from hypothesis import given, settings, strategies as st
 
-from tests.compiler.compiling import compile_text, plan_of
+from tests.compiler.compiling import compile_files, compile_text, plan_of
 from tests.lengths import sized
 from tripos_compiler.language.evaluation import Unavailable, evaluate
-from tripos_compiler.language.figures.value_ranges import ranges_of
+from tripos_compiler.language.figures.value_ranges import ranges_of, score_spans
 from tripos_compiler.plan import Binary, Call, Expr, Get, Literal_, Ref, Unary
 
 PLAN = plan_of(
@@ -84,3 +86,40 @@ def test_a_value_lies_between_the_ends_that_are_told(expr: Expr, replies: list[d
         except Unavailable:
             continue
         assert low <= value <= high
+
+
+ROW = '{"confidence": 7, "probabilities": [7]}\n'
+WEIGHED = """\
+benchmark demo "1.0.0" { languages en }
+role candidate compared
+dataset item from "items.jsonl" { confidence number, probabilities list<number> }
+scenario sums {
+  over item
+  ask letter by candidate { prompt "A or B?", returns choice(A, B), top_logprobs 5 }
+  ask graded by candidate { prompt "From 2 to 5", returns 2..5, top_logprobs 20 }
+  ask judged by candidate { prompt "Right?", returns bool, top_logprobs 2 }
+  ask option by candidate { prompt "The sky is", likelihood of (" blue", " green") }
+  ask said by candidate { prompt "How sure?", returns { confidence number, expected number } }
+  let shares = option_probabilities(("A", "B"), letter.top_tokens, letter.top_logprobs)
+  score sign   = letter.confidence
+  score first  = first(letter.probabilities)
+  score mark   = graded.expected
+  score fit    = judged.expected
+  score chosen = option.confidence
+  score second = nth(option.probabilities, 1)
+  score best   = default(best_of(shares, shares), 0.5)
+  score own    = said.confidence
+  score other  = said.expected
+  score nats   = first(letter.logprobs)
+  score row    = item.confidence + letter.confidence
+  score cell   = first(item.probabilities) + letter.confidence
+}
+"""
+
+
+def test_probabilities_lie_between_0_and_1_and_the_mean_of_a_scale_between_its_ends(tmp_path: Path) -> None:
+    plan = plan_of(compile_files(tmp_path, {"spec.tripos": WEIGHED, "items.jsonl": ROW}))
+    share, unknown = (0.0, 1.0), (-math.inf, math.inf)
+    names = dict.fromkeys(("sign", "first", "fit", "chosen", "second", "best"), share)
+    others = dict.fromkeys(("own", "other", "nats", "row", "cell"), unknown)
+    assert score_spans(plan) == {**names, **others, "mark": (2.0, 5.0)}

@@ -232,7 +232,8 @@ def told_probabilities(
     found |= {"likeliest": values[shares.index(max(shares))][1], "probabilities": shares, "confidence": max(shares)}
     numbers = [float(each) for _, each in values if not isinstance(each, str)]
     if numbers:
-        found["expected"] = math.fsum(number * share for number, share in zip(numbers, shares, strict=True))
+        mean = math.fsum(number * share for number, share in zip(numbers, shares, strict=True))
+        found["expected"] = min(max(mean, min(numbers)), max(numbers))  # rounding may pass an end of the scale
     return found
 
 

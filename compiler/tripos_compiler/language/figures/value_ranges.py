@@ -91,7 +91,8 @@ class Ranges:
         """The ends of a number, where it has a value."""
         type_ = self.type_at(scenario, expr)
         if type_ is not None:
-            return ends_of(type_)
+            ends = ends_of(type_)
+            return self._weighed(scenario, expr) if ends == ANY else ends
         match expr:
             case Literal_(value=int() | float() as value) if abs(value) <= sys.float_info.max:
                 return float(value), float(value)
@@ -133,6 +134,24 @@ class Ranges:
                 found.append(self.gives.get(step.scorer))
         return found[0] if found and all(each == found[0] for each in found) else None
 
+    def _weighed(self, scenario: Scenario, expr: Expr) -> Range:
+        """Return the ends of a number that no type bounds, but that probabilities of tokens or options say: one of
+        them, the greatest of them, and the mean of a scale that they weigh."""
+        match expr:
+            case Call(function=name) if name in ITEM_OF:
+                expr = expr.args[0] if expr.args else expr.named["items"]
+                told: tuple[str, ...] = ("probabilities",)
+            case _:
+                told = ("confidence", "expected")
+        if not isinstance(expr, Ref) or len(expr.path) != 2 or expr.path[1] not in told:
+            return ANY
+        name, field = expr.path
+        asked = [step for step in scenario.steps if isinstance(step, Ask) and step.name == name]
+        if not asked or any(step.options is None and step.settings.top_logprobs is None for step in asked):
+            return ANY
+        scales = [step.returns for step in asked if step.returns is not None]
+        return enclosing_range(map(ends_of, scales)) if field == "expected" and scales else SHARE
+
     def _called(self, scenario: Scenario, call: Call) -> Range:
         from tripos_compiler.language.library import arguments_of
 
@@ -140,6 +159,10 @@ class Ranges:
             return GIVES[call.function]
         given = arguments_of(call) if call.function in _NAMED else {}
         match call.function:
+            case "best_of" | "first" | "last" | "nth":
+                items = given["items"]
+                chosen = isinstance(items, Call) and items.function == "option_probabilities"
+                return SHARE if chosen else self._weighed(scenario, Call(function="first", args=(items,)))
             case "choose":
                 return enclosing_range(self.of(scenario, given[each]) for each in ("this", "other"))
             case "default":
@@ -177,7 +200,7 @@ class Ranges:
         return _each_end(lambda end: rounded(end, places), self.of(scenario, given["value"]))
 
 
-_NAMED: Final = ("choose", "default", "readable", "abs", "sqrt", "floor", "ceil", "round", "rank")
+_NAMED: Final = (*ITEM_OF, "best_of", "choose", "default", "readable", "abs", "sqrt", "floor", "ceil", "round", "rank")
 """Functions whose arguments are told apart by their names."""
 
 
