@@ -178,7 +178,7 @@ def perplexity(logprobs: Collection[float]) -> float:
 def option_probabilities(options: Sequence[str], tokens: Sequence[str], logprobs: Sequence[float]) -> list[float]:
     """Return the probability of each option, given the likeliest tokens at the beginning of an answer.
 
-    `logprobs` are the natural logarithms of their probabilities. What is returned adds up to 1: no other answer counts.
+    `logprobs` are the natural logarithms of their probabilities. The result adds up to 1: no other answer counts.
     A token is an option if it has its letters, whatever blanks, quotation marks or punctuation stand around them, and
     in whatever case; or if it is the beginning of that option and of no other. Tokens of one option are added up. An
     option that no token begins has 0, as in the evaluation of MMLU (Hendrycks and others, 2021), which gives it a
