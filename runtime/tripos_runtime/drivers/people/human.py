@@ -1,6 +1,6 @@
 """The human driver: it answers a program from what is kept, and stops at the step that a person is to take.
 
-The data sets and trees of a benchmark are not in a store. What looks into one of these raises `LookupError`.
+The data sets, trees and functions of a benchmark are not in a store. What looks into one of these raises `LookupError`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Human:
         """Return the names that the arguments of a grade are taken from; None where a judge would have nothing to
         grade. Raises `LookupError` where they take what is not in a store."""
         steps = unit.bound.treatment.steps
-        before = [each for each in steps[: steps.index(step)] if isinstance(each, Ask | Converse)]
+        before = _kept([each for each in steps[: steps.index(step)] if isinstance(each, Ask | Converse)])
         program = UnitProgram(self.world, unit, Names(unit.case.names))
         shown: list[Mapping[str, Any]] = []
         drive(program.go([*before, step]), partial(self._meet, step, shown), program.out.clear)
@@ -59,7 +59,7 @@ class Human:
     def ask_all(self, unit: Unit) -> Names:
         """Take a unit through what it asks, so that it knows what it does not, and return the names that it has then.
         Raises `LookupError` where a condition takes what is not in a store."""
-        steps = [each for each in unit.bound.treatment.steps if isinstance(each, Ask | Converse)]
+        steps = _kept([each for each in unit.bound.treatment.steps if isinstance(each, Ask | Converse)])
         program = UnitProgram(self.world, unit, Names(unit.case.names))
         drive(program.go(steps), self._answer, program.out.clear)
         return program.names
@@ -80,3 +80,10 @@ class Human:
         if row is None:
             return Unavailable(need.call.step.name, NOT_APPLICABLE)
         return answer_of(row, need.question)
+
+
+def _kept(steps: list[Ask | Converse]) -> list[Ask | Converse]:
+    """Return the steps. Raises `LookupError` where calls of one are made: a store has no functions to make them."""
+    if any(isinstance(step, Ask) and step.acts for step in steps):
+        raise LookupError("the functions of a loop")
+    return steps
