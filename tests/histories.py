@@ -9,6 +9,7 @@ import json
 import random
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 from tests.graders import Graders
@@ -71,10 +72,16 @@ class History:
         )
         act()
 
-    def _row(self) -> dict[str, str]:
+    def _row(self) -> dict[str, Any]:
         self.number += 1
         kind = self.random.choice(KINDS[:2])
-        return {"kind": kind, "question": f"What is {self.number} + 1?", "answer": str(self.number + 1)}
+        return {
+            "kind": kind,
+            "question": f"What is {self.number} + 1?",
+            "answer": str(self.number + 1),
+            "parts": [{"text": f"Part {i} of {self.number}?", "sure": i} for i in range(self.random.randint(0, 4))],
+            "shop": {"kept": [self.number]},
+        }
 
     def _run_arguments(self) -> list[str]:
         models = self.random.sample(MODELS, self.random.randint(1, 2))
@@ -89,7 +96,10 @@ class History:
         elif narrowed < 0.3:
             chosen += ["--subset", "part"]
         elif narrowed < 0.5:
-            chosen += ["--scenario", self.random.choice(("sums", "lesson", "battle", "made", "drills", "asked"))]
+            chosen += [
+                "--scenario",
+                self.random.choice(("sums", "lesson", "battle", "made", "drills", "asked", "parted", "service")),
+            ]
         elif narrowed < 0.6:
             chosen += ["--only", "kind=easy"]
         elif narrowed < 0.66:
@@ -183,7 +193,7 @@ class History:
 
     def _edit_data(self) -> None:
         rows, row = self.project.rows, self.random.choice(self.project.rows[1:])
-        match self.random.randrange(5):
+        match self.random.randrange(7):
             case 0:
                 row["answer"] = str(self.random.randint(1, 30))
             case 1:
@@ -192,13 +202,17 @@ class History:
                 rows.append(self._row())
             case 3 if len(rows) > 2:
                 rows.remove(row)
+            case 4 if row["parts"]:
+                self.random.choice(row["parts"])["sure"] = self.random.randint(0, 4)
+            case 5:
+                row["shop"] = {"kept": [self.random.randint(1, 9)]}
             case _:
                 row["kind"] = self.random.choice(KINDS[:2])
         self._tell("data")
 
     def _edit_spec(self) -> None:
         project = self.project
-        match self.random.randrange(13):
+        match self.random.randrange(16):
             case 0:
                 project.where = "" if project.where else " where item.kind == easy"
             case 1:
@@ -221,6 +235,12 @@ class History:
                 project.over = self.random.randint(6, 18)
             case 11:
                 project.least, project.retries = self.random.choice(((3, 2), (3, 1), (60, 2)))
+            case 12:
+                project.sure = self.random.randint(0, 3)
+            case 13:
+                project.turns = self.random.randint(1, 4)
+            case 14:
+                project.refuse = self.random.choice((0, 3, 1000))
             case _:
                 project.taught = self.random.choice(("", " slowly"))
         self._tell("spec")

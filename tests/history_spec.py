@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 SPEC = """\
 benchmark {name} "1.0.0" {{ languages en }}
@@ -15,7 +16,11 @@ role author
 role checker
 role judge panel
 axis kind {{ {kinds} }}
-dataset item from "items.jsonl" {{ kind, question text, answer text secret{more} }}
+tool keep from "shop.py:keep" "Keep a number." {{ n number }}
+tool look from "shop.py:look" "Look at all numbers." {{ how text? }}
+dataset item from "items.jsonl" {{
+  kind, question text, answer text secret, parts list<{{ text text, sure number }}>, shop json{more}
+}}
 dataset extra by author {{
   context kind
   count   2
@@ -125,6 +130,51 @@ scenario asked {{
   score liked = grader(response: three.text) when words(one.text) < {over} + 4
   measure asking = mean(again) by hint
 }}
+scenario parted {{
+  over item
+  arms hint
+  ask first by candidate {{ prompt "{{{{ item.question }}}}" }}
+  let much = (hint == few and words(first.text) > {over}) or (hint == many and words(first.text) > 9)
+  ask each_said by candidate each q in item.parts where q.sure > {sure} at most 4 when much {{
+    prompt "{{{{ q.text }}}}{wording}"
+  }}
+  ask points by parser {{ prompt "{{{{ first.text }}}}", returns {{ listed list<{{ what text, sure 1..10 }}> }} }}
+  ask held by checker each c in points.listed where c.sure > {sure} at most 9 {{
+    prompt  "{{{{ c.what }}}}"
+    returns {{ holds bool, why text }}
+  }}
+  score part_long = length(e.text) + length(item.answer) each e in each_said
+  score part_good = grader(response: e.text) each e in each_said
+  score all_held  = all(h.holds each h in held)
+  score held_each = h.holds each h in held
+  measure parting = mean(part_long) by hint
+  measure part_grade = mean(part_good)
+  measure sure_of = mean(part_long) by e.q.sure
+  measure holding = mean(held_each)
+  measure all_holding = mean(all_held)
+}}
+scenario service {{
+  over item
+  ask hello by student {{ prompt "Ask: {{{{ item.question }}}}" }}
+  ask served by candidate when words(hello.text) > {over} {{
+    system "Serve{wording}."
+    prompt "{{{{ hello.text }}}}"
+    tools keep, look
+    state item.shop at most {turns} turns
+    user student {{ system "You want: {{{{ item.question }}}}" }}
+    until student says "that"
+    samples {samples}
+  }}
+  ask thought by parser {{ prompt "Think: {{{{ served.text }}}}" }}
+  score kept = length(join(served.replies, "")) + length(item.answer)
+  score over_soon = served.ended == limit
+  score failed = sum(choose(r.failed, 1, 0) each r in served.results)
+  score polite = grader(response: thought.text)
+  measure keeping = mean(kept)
+  measure ending = mean(over_soon)
+  measure failing = mean(failed)
+  measure politeness = mean(polite)
+}}
 scenario battle {{
   over item
   ask reply by candidate {{ prompt "Explain: {{{{ item.question }}}}" }}
@@ -151,6 +201,17 @@ scenario drills {{
   measure doing = mean(done)
 }}
 """
+SHOP = """\
+def keep(state, n):
+    if n > {refuse}:
+        raise ValueError(f"{{n}} is too much")
+    state["kept"] = [*state["kept"], n]
+    return "kept"
+
+
+def look(state, how=None):
+    return state["kept"]
+"""
 KINDS = ("easy", "hard", "odd")
 
 
@@ -158,7 +219,7 @@ KINDS = ("easy", "hard", "odd")
 class Project:
     """A benchmark as it is now: what its spec says, and its rows."""
 
-    rows: list[dict[str, str]]
+    rows: list[dict[str, Any]]
     name: str = "histories"
     kinds: int = 2
     more: str = ""
@@ -175,8 +236,15 @@ class Project:
     over: int = 11
     """The number of words above which further questions are asked."""
 
+    sure: int = 1
+    """How sure a part must be to be asked about."""
+    turns: int = 3
+    refuse: int = 3
+    """The number above which nothing is kept."""
+
     def write(self, folder: Path) -> None:
         """Write the spec and its data."""
-        told = {key: value for key, value in vars(self).items() if key not in ("rows", "kinds")}
+        told = {key: value for key, value in vars(self).items() if key not in ("rows", "kinds", "refuse")}
         (folder / "spec.tripos").write_text(SPEC.format(kinds=", ".join(KINDS[: self.kinds]), **told), "utf-8")
         (folder / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in self.rows), "utf-8")
+        (folder / "shop.py").write_text(SHOP.format(refuse=self.refuse), "utf-8")
