@@ -14,13 +14,11 @@ LEAST_MODELS = 4
 ITEM_ANALYSIS = """
 macro {schema}.item_analysis(metric := NULL, scenario := NULL, evaluator := NULL) as table
 with given as not materialized (
-  select score.scenario, score.metric, score.item_id, score.model, avg(score.value) as value,
-    avg((score.value - score.low) / nullif(score.high - score.low, 0)) as share
+  select score.scenario, score.metric, score.item_id, score.model, avg(score.value) filter (where KEPT) as value,
+    avg((score.value - score.low) / nullif(score.high - score.low, 0)) filter (where KEPT) as share
   from {schema}.scores as score
-  where score.value is not null and not starts_with(score.model, 'baseline/')
-    and (evaluator is null or score.evaluator = evaluator) and (evaluator is not null or {counted})
-    and (metric is null or score.metric = metric) and (scenario is null or score.scenario = scenario)
-  group by all),
+  where (metric is null or score.metric = metric) and (scenario is null or score.scenario = scenario)
+  group by all having count(score.value) filter (where KEPT) > 0),
 totals as (
   select given.scenario, given.metric, given.model, sum(given.value) as total, count(*) as items
   from given group by all),
@@ -55,6 +53,11 @@ from figured left join split on split.scenario is not distinct from figured.scen
   and split.metric is not distinct from figured.metric and split.item_id = figured.item_id
 order by figured.discrimination nulls last, figured.scenario, figured.metric, figured.item_id""".replace(
     "LEAST_MODELS", str(LEAST_MODELS)
+).replace(
+    # Not in `where`: DuckDB would take what is left of ten million scores for few, and hold them all for a join.
+    "KEPT",
+    "not starts_with(score.model, 'baseline/') and (evaluator is null or score.evaluator = evaluator)"
+    " and (evaluator is not null or {counted})",
 )
 
 SUBSET_GAP = """
