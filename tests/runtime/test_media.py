@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import struct
 import wave
 from base64 import b64encode
@@ -13,6 +14,7 @@ from typing import Any, cast
 
 import pytest
 
+from tests.conftest import Command
 from tests.each import each
 from tests.field.test_images import png
 from tests.runtime.contract_server import Sent, Server, in_its_form, serving
@@ -101,6 +103,38 @@ def test_two_cells_that_have_a_half_of_a_mark_each_show_no_image() -> None:
         names = {"a": f"see {mark[:cut]}", "b": mark[cut:], "c": other}
         text = render(Template(parts=(*holes, " and ", shown)), names, "en", {})
         assert list(media_in(text)) == [medium("image/gif")]
+
+
+OPTIONAL = """
+benchmark eyes "1.0.0" { languages en }
+role candidate compared
+dataset item from "items.jsonl" {
+  question  text
+  picture   image?
+  more      list<image>?
+}
+scenario eyes {
+  over item
+  ask reply by candidate { prompt "{{ item.question }}({{ item.picture }})({{ item.more }})" }
+  score short = length(reply.text) < 999
+}
+measure short = mean(short)
+"""
+
+
+def test_an_image_that_may_be_missing_is_shown_where_there_is_one(
+    tripos: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("eyes.tripos").write_text(OPTIONAL, "utf-8")
+    cell = f"data:image/png;base64,{b64encode(CONTENTS['image/png']).decode()}"
+    rows = [{"question": "one", "picture": cell}, {"question": "none"}, {"question": "two", "more": [cell, cell]}]
+    Path("items.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    assert tripos("run", "eyes.tripos", "--model", "mock/careful").code == 0
+    assert tripos("sql", "select messages from eyes.samples", "-o", "sent.json").code == 0
+    sent = [message for row in json.loads(Path("sent.json").read_bytes()) for message in json.loads(row["messages"])]
+    mark = str(medium("image/png"))
+    assert sorted(each["content"] for each in sent) == ["none()()", f"one({mark})()", f"two()({mark}\n{mark})"]
 
 
 def sent_by(model: str, mime: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,14 @@ import pytest
 from tests.conftest import Command
 from tests.warehouse.small_run import small_plan
 from tripos.releases import opening
+from tripos.view import files
 from tripos.view.files import ViewFiles
 from tripos.view.sentences import translated
 from tripos.view.spec_files import spec_file
 from tripos.view.tables import TABLES
 from tripos_compiler.source import Source
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.measures import analysed_items
 from tripos_warehouse.report.remarks import CAUTION
 from tripos_warehouse.store.store import Store
 
@@ -217,6 +220,21 @@ def test_judges_have_agreement_and_severity(view: ViewFiles, tripos: Command) ->
     assert {(each["evaluator"], each["metric"]) for each in made["severity"]} == {
         (judge, metric) for judge in ("mock/fair", "mock/severe") for metric in ("CLEAR", "RIGHT")
     }
+
+
+def test_the_items_of_a_long_run_keep_nobody_from_the_replies(view: ViewFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = read(view, "index.json")["runs"][0]["run_id"]
+    about: list[bytes | None] = []
+
+    def slow_items(*given: Any) -> Any:
+        asking = threading.Thread(target=lambda: about.append(view.json(f"runs/{run}/about.json")), daemon=True)
+        asking.start()
+        asking.join(60)
+        return analysed_items(*given)
+
+    monkeypatch.setattr(files, "analysed_items", slow_items)
+    assert read(view, f"runs/{run}/items.json")["items"]
+    assert about and about[0]
 
 
 def test_paths_that_the_view_has_not_give_nothing(view: ViewFiles) -> None:

@@ -77,8 +77,8 @@ _RUN = r"(?P<run>[\w.-]+)"
 _TABLE = re.compile(rf"runs/{_RUN}/(?P<state>[0-9a-f]+)/(?P<table>{'|'.join(TABLES)})\.parquet")
 _AHEAD = ("marks", "scores", "judgements")
 """Tables that nobody waits for at first."""
-_SLOW = re.compile(r"benchmarks/.*|compare/.*|runs/[^/]*/(report|boards)\.json")
-"""Files that need measures taken, which are also those with sentences of ours."""
+_SLOW = re.compile(r"benchmarks/.*|compare/.*|runs/[^/]*/(report|boards|items)\.json")
+"""Files that take long over many scores, which are also those with sentences of ours."""
 _COMPARED = re.compile(r"compare/(?P<a>[\w.-]+)\.(?P<m>\d+)~(?P<b>[\w.-]+)\.(?P<n>\d+)\.json")
 
 
@@ -314,7 +314,7 @@ class ViewFiles:
         }
 
     def _items(self, run: str, state: str) -> dict[str, Any]:
-        connection, found, _, _ = self._opened(run, state)
+        connection, found, _, _ = self._opened(run, state, self._slow)
         return {"state": state, **items_json(analysed_items(connection, sql.name(found.benchmark)), KEPT)}
 
     def _spec(self, run: str, state: str) -> dict[str, Any]:

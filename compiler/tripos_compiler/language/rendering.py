@@ -12,7 +12,16 @@ from functools import partial
 from typing import Any, Protocol
 
 from tripos_compiler.language.evaluation import Unavailable, decided_by, evaluate
-from tripos_compiler.language.library import MEDIA, MediumKind, Turn, joined_media, json, nfkc, unmarked
+from tripos_compiler.language.library import (
+    MEDIA,
+    MediumKind,
+    Turn,
+    joined_media,
+    json,
+    nfkc,
+    unmarked,
+    without_optional,
+)
 from tripos_compiler.plan import Axis, Expr, Hole, Metric, Passage, Template, Type
 
 PLACEHOLDER = "\ufffc"
@@ -65,8 +74,9 @@ def render(
 def media_printed(template: Template) -> set[MediumKind]:
     """Return the kinds of images and files that the holes of a template print."""
     parts = [part for each in template.parts for part in (each.parts if isinstance(each, Passage) else (each,))]
-    types = [part.type.of if part.type.kind == "list" else part.type for part in parts if isinstance(part, Hole)]
-    return {each.kind for each in types if each.kind in ("image", "audio", "file")}
+    types = [without_optional(part.type) for part in parts if isinstance(part, Hole)]
+    shown = [each.of if each.kind == "list" else each for each in types]
+    return {each.kind for each in shown if each.kind in ("image", "audio", "file")}
 
 
 def _holds(when: Expr | None, names: Mapping[str, Any], placeholders: Placeholders | None) -> bool | None:
@@ -124,9 +134,10 @@ def _printed(
 
 def _show(type_: Type, value: Any, language: str, axes: Mapping[str, Axis]) -> str:
     """Return what is printed of a value; a mark of an image or a file only where the type says that it is one."""
-    if value is not None and type_.kind in MEDIA:
+    bare = without_optional(type_)
+    if value is not None and bare.kind in MEDIA:
         return str(value)
-    if value is not None and type_.kind == "list" and type_.of.kind in MEDIA:
+    if value is not None and bare.kind == "list" and bare.of.kind in MEDIA:
         return "\n".join(value)
     return unmarked(_shown(type_, value, language, axes))
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from tripos_compiler.constructs import Labels, Statement
 from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.language import names_in
-from tripos_compiler.language.library import MEDIA, element_type, holds_media, type_notation
+from tripos_compiler.language.library import MEDIA, element_type, holds_media, type_notation, without_optional
 from tripos_compiler.plan import Hole, MetricsType, Passage, Ref, Template, Texts
 from tripos_compiler.resolve import Program, Scope, Typed
 from tripos_compiler.source import (
@@ -213,8 +213,11 @@ def _printable(program: Program, scope: Scope, typed: Typed, span: Span) -> bool
         help_ = f"print its leaves: `{{{{ bullets(leaves({typed.type.tree})) }}}}`"
         program.diagnostics.error("E0301", "a whole tree cannot be printed", span, help=help_)
         return False
-    of = element_type(typed.type) or typed.type
-    if holds_media(of) and of.kind not in MEDIA and typed.type.kind != "optional":
+    bare = without_optional(typed.type)
+    of = element_type(bare) or bare
+    if of.kind in MEDIA:
+        return True
+    if holds_media(of):
         help_ = "print the image by itself: `{{ item.picture }}`"
         message = f"an image inside `{type_notation(typed.type)}` cannot be printed"
         program.diagnostics.error("E0301", message, span, help=help_)
