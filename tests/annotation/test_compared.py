@@ -122,6 +122,8 @@ def test_models_are_compared_and_ranked_by_what_people_say(duel: Path, tripos: C
     compared = tripos("compare", "--models", "mock/careful,mock/slow")
     assert compared.code == 0, compared.err
     assert "won: A is better by 1" in compared.out
+    assert "scores by human/anna correct won, and are no part of other figures" in " ".join(compared.out.split())
+    assert "no part of these figures" not in compared.out
 
 
 def test_a_second_round_is_of_the_same_replies(duel: Path, tripos: Command, ask: Rows) -> None:

@@ -109,6 +109,8 @@ class Comparison:
     people: tuple[str, ...] = ()
     first: tuple[str, ...] = ()
     """The measures of the headline, which are tested before the others."""
+    by_people: tuple[str, ...] = ()
+    """The measures that people correct."""
 
 
 @dataclass(frozen=True)
@@ -155,8 +157,10 @@ def compare(one: Side, two: Side, *, by_judge: bool = True) -> Comparison:
     corrected = tuple(_corrected(section, two.plan) for section in sections)
     people = tuple(sorted({name for side in (one, two) for name in people_apart(side.connection, side.plan)}))
     first = tuple(name for name in _headline(two.plan) if name in {row.name for row in measures})
+    by_people = tuple(each.name for each in two.plan.measures if each.corrected)
+    by_people = tuple(name for name in by_people if name in {row.name for row in measures})
     return Comparison(
-        corrected, len(found.a), len(items), only_a, only_b, same, unpaired, together, tuple(people), first
+        corrected, len(found.a), len(items), only_a, only_b, same, unpaired, together, tuple(people), first, by_people
     )
 
 

@@ -201,7 +201,10 @@ def notes_of(comparison: Comparison) -> Iterable[str]:
         yield f"{name} is not compared: {why}"
     if apart := _estimated_as_one(comparison):
         yield f"B − A is corrected by people as one figure, and so not quite the difference of both: {', '.join(apart)}"
-    if comparison.people:
+    if comparison.people and comparison.by_people:
+        told, names = ", ".join(comparison.people), ", ".join(comparison.by_people)
+        yield f"scores by {told} correct {names}, and are no part of other figures"
+    elif comparison.people:
         yield f"scores by {', '.join(comparison.people)} are apart: no part of these figures"
     if comparison.together:
         yield f"one figure of all models of the run, so not compared: {', '.join(comparison.together)}"
