@@ -243,7 +243,7 @@ def _no_fixed(text: str, parted: Parted) -> str:
         case "evaluator" if parted.across:
             return f"{parted.named} compares evaluators, so it does not go by them"
         case "evaluator":
-            return f"nobody grades {parted.named}, so it does not go by `evaluator`"
+            return f"{parted.named} is of scores that are computed, which have no `evaluator`"
         case "pair":
             return f"{parted.named} compares nobody, so it does not go by pairs of evaluators"
         case "dimension" | "metric":
