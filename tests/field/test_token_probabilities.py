@@ -190,7 +190,7 @@ def weighted(number: int) -> float | None:
 
 @dataclass
 class Told:
-    """What a server was asked."""
+    """The requests to a server."""
 
     bodies: list[Mapping[str, Any]] = field(default_factory=list)
 

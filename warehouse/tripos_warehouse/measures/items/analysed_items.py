@@ -56,7 +56,7 @@ class AnalysedItem:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What is to be looked at, the worst first."""
+        """The remarks on it, the worst first."""
         found = [localized("look at the key")] if self.wrong_key else []
         found += [localized("judges split")] if self.split else []
         found += [localized(f"nearly {short_id(self.near)}")] if self.near is not None else []

@@ -25,7 +25,7 @@ LABELS: tuple[Labels, ...] = ("none", "judges", "people")
 
 @dataclass(frozen=True)
 class Gradable:
-    """What people grade in a judge's place: the rows of a view, the columns of what is drawn with one chance, those
+    """The grades of people in a judge's place: the rows of a view, the columns of what is drawn with one chance, those
     that name one of it, and what people say of one, which is its label."""
 
     view: str

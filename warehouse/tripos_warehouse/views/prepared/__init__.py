@@ -1,4 +1,4 @@
-"""What views are prepared with: which rows count, copies of views in memory, and sums that a store keeps of scores."""
+"""The preparation of views: which rows count, copies of views in memory, and sums that a store keeps of scores."""
 
 import lazy_loader
 
