@@ -105,6 +105,12 @@ def test_verdicts_of_a_random_part_correct_win_rates_and_strengths(duel: Path, t
     assert judged == pytest.approx({row["model"]: row["value"] for row in means})
 
 
+def test_a_person_is_asked_what_the_judge_is_asked(duel: Path, tripos: Command) -> None:
+    assert tripos("annotate", "--name", "anna", "--sample", "3").code == 0
+    rubric = load_workbook("anna.xlsx")["Rubric"]
+    assert rubric["B2"].value == "Question: … One: … Two: … Which is better?"
+
+
 def test_models_are_compared_and_ranked_by_what_people_say(duel: Path, tripos: Command) -> None:
     assert tripos("annotate", "--name", "anna").code == 0
     book = load_workbook("anna.xlsx")

@@ -14,8 +14,7 @@ from typing import Any
 import orjson
 
 from tripos.annotation.batch import WantedGrade
-from tripos.annotation.compared import gradable_pair, pairs_to_compare
-from tripos.annotation.gradable import GradableReply, ShownReply, ShownScale
+from tripos.annotation.gradable import GradableReply, ShownReply, ShownScale, gradable_pair, pairs_to_compare
 from tripos.annotation.i18n import label_of, words_for
 from tripos.ui import Failure
 from tripos_compiler.diagnostics import nearest
@@ -221,7 +220,9 @@ class RunReplies:
         return "\n\n".join(message["content"] for message in orjson.loads(found[0])) or None
 
     def _scale(self, each: GradableReply, mark: WantedGrade, language: str) -> ShownScale:
-        step, bare = each.step, ShownScale(mark.metric, mark.metric, "", mark.low, mark.high, mark.whole, ())
+        step = each.step
+        asks = own_words(self.plan.scorer(step.scorer), language)
+        bare = ShownScale(mark.metric, mark.metric, asks, mark.low, mark.high, mark.whole, ())
         if each.other is not None:
             return replace(bare, levels=tuple((at, at, name) for at, (name, _) in enumerate(each.other.choices, 1)))
         assert isinstance(step, Grade)
@@ -259,6 +260,14 @@ def printed(scorer: Scorer, language: str) -> list[str]:
     if scorer.chat is not None:
         found |= dict.fromkeys(name for name in _roots(scorer.chat.model_dump()) if name in scorer.params)
     return list(found)
+
+
+def own_words(scorer: Scorer, language: str) -> str:
+    """Return the words of a scorer's prompt in one line, with `…` for what it prints: what its judge is asked."""
+    template = None if scorer.prompt is None else scorer.prompt.get(language)
+    parts = () if template is None else template.parts
+    inner = (each for part in parts for each in (part.parts if isinstance(part, Passage) else (part,)))
+    return " ".join("".join(each if isinstance(each, str) else " … " for each in inner).split())
 
 
 def _roots(expr: Any) -> Iterator[str]:
