@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -57,11 +57,34 @@ class SayingModel:
 
 
 @dataclass(frozen=True)
+class Score:
+    """A score of an item, with the item's fields."""
+
+    scenario: str
+    metric: str
+    model: str
+    evaluator: str
+    value: float | None
+    choice: str | None
+    status: str
+    element_place: str | None
+    reply: str | None
+    fields: Mapping[str, Any]
+
+
+SCORES = """
+select s.*, r.reply, i.fields
+from {0}.scores s join {0}.items i using (scenario, item_id) left join {0}.samples r using (sample_id)
+"""
+
+
+@dataclass(frozen=True)
 class Figures:
-    """The plan of a run, and the rows of its measures by name."""
+    """The plan of a run, the rows of its measures by name, and its scores."""
 
     plan: Plan
     rows: Mapping[str, tuple[MeasureRow, ...]]
+    scores: tuple[Score, ...] = ()
 
     def __getitem__(self, name: str) -> MeasureRow:
         (row,) = self.rows[name]
@@ -107,22 +130,33 @@ def figures_in(
 ) -> Figures:
     """As `figures_of`, of models that reply to all messages. `models` are compared, where there are several; a role
     with a panel has a model for each name that begins with its own and a colon."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in {"spec.tripos": spec, **files}.items():
+        (folder / name).write_text(text, "utf-8")
+    return figures_at(folder / "spec.tripos", answers, roles, programs, models)
+
+
+def figures_at(
+    main: Path,
+    answers: Answers,
+    roles: Mapping[str, Answers] | None = None,
+    programs: Mapping[str, ProgramLimits] = {},
+    models: Mapping[str, Answers] | None = None,
+) -> Figures:
+    """As `figures_in`, of a spec that is there, with its files beside it; the store is in its folder."""
     others = {**(roles or {}), **(models or {})}
     filled: dict[str, tuple[str, ...]] = {}
     for name in roles or {}:
         role = name.partition(":")[0]
         filled[role] = (*filled.get(role, ()), name)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in {"spec.tripos": spec, **files}.items():
-        (folder / name).write_text(text, "utf-8")
-    found = find_spec(str(folder / "spec.tripos"))
+    found = find_spec(str(main))
     compilation = found.compile()
     plan = compilation.plan
     assert plan is not None, [each.message for each in compilation.diagnostics]
     binding = bind(plan, tuple(models or ("scripted",)), filled)
-    store = Store.open(folder / "results", create=True)
+    store = Store.open(main.parent / "results", create=True)
     source = CaseSource(plan, found.folders, tuple(each.path for each in compilation.sources))
-    functions = load_plugins(plan, folder, programs=AllowedPrograms(programs))
+    functions = load_plugins(plan, main.parent, programs=AllowedPrograms(programs))
     job = Job(plan, binding, Selection(), source, functions, store, "20260101-000000-0000", Limits(), None)
     ending = asyncio.run(
         job.run({name: SayingModel(name, others.get(name, answers)) for name in binding.every}, _around)
@@ -130,7 +164,16 @@ def figures_in(
     assert ending.status == "finished", ending
     connection, _ = connect_run(store)
     with connection:
-        return Figures(plan, {each.name: evaluate(connection, plan, each).rows for each in plan.measures})
+        rows = {each.name: evaluate(connection, plan, each).rows for each in plan.measures}
+        scored = _rows(connection.execute(SCORES.format(plan.benchmark.name)))
+    names = [each.name for each in fields(Score)]
+    scores = [{name: row.get(name) for name in names} | {"fields": json.loads(row["fields"])} for row in scored]
+    return Figures(plan, rows, tuple(Score(**each) for each in scores))
+
+
+def _rows(found: Any) -> list[dict[str, Any]]:
+    names = [each[0] for each in found.description]
+    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
 
 @asynccontextmanager

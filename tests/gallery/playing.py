@@ -1,0 +1,84 @@
+"""Plays a benchmark of the gallery: its spec as it ships, over rows of a test, with a function for each model."""
+
+from __future__ import annotations
+
+import shutil
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.field.running import Answers, Figures, figures_at, lines
+from tripos_runtime.asking.functions.settings import ProgramLimits
+
+SPECS = Path(__file__).parents[2] / "specs"
+GALLERY = SPECS / "gallery"
+FACTS = Path(__file__).parent / "facts"
+
+
+def names() -> list[str]:
+    """Return the names of the benchmarks of the gallery."""
+    return sorted(path.name for path in GALLERY.iterdir() if path.is_dir())
+
+
+def play(
+    folder: Path,
+    name: str,
+    files: Mapping[str, Iterable[Mapping[str, Any]] | str | bytes],
+    answers: Answers,
+    roles: Mapping[str, Answers] | None = None,
+    *,
+    models: Mapping[str, Answers] | None = None,
+    programs: Mapping[str, ProgramLimits] = {},
+    spec: str | None = None,
+) -> Figures:
+    """Run a benchmark of the gallery in a copy below `folder`, and return its figures and scores.
+
+    `files` take the place of its data files, or stand beside them: rows, or text as it is. `answers` is given the texts
+    of all messages and returns the reply of the model under test; `roles` do so for the other roles, and `models` for
+    several models under test. `spec` names another spec file of its folder than the main one.
+    """
+    copy = folder / "specs" / "gallery" / name
+    if not copy.exists():
+        shutil.copytree(SPECS / "common", folder / "specs" / "common", dirs_exist_ok=True)
+        shutil.copytree(GALLERY / name, copy)
+    for path, content in files.items():
+        place = copy / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, bytes):
+            place.write_bytes(content)
+        else:
+            place.write_text(content if isinstance(content, str) else lines(content), "utf-8")
+    return figures_at(copy / (spec or f"{name}.tripos"), answers, roles, programs, models)
+
+
+@dataclass(frozen=True)
+class Slip:
+    """A mistake of a naive transcription: `old` stands as `new` in the spec, and `check` says `code`."""
+
+    what: str
+    old: str
+    new: str
+    code: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The facts of a benchmark that stand in docs/gallery.md beside what is measured: see `facts/README.md`."""
+
+    group: str
+    title: str
+    original: str
+    original_lines: int
+    replies: int
+    apart: float
+    against: str
+    slips: tuple[Slip, ...]
+
+
+def facts_of(name: str) -> Facts:
+    """Return the facts of a benchmark."""
+    table = tomllib.loads((FACTS / f"{name}.toml").read_text("utf-8"))
+    slips = tuple(Slip(**slip) for slip in table.pop("slips"))
+    return Facts(slips=slips, **table)
