@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -15,6 +16,7 @@ from tripos_runtime.asking.functions.settings import ProgramLimits
 SPECS = Path(__file__).parents[2] / "specs"
 GALLERY = SPECS / "gallery"
 FACTS = Path(__file__).parent / "facts"
+VERDICTS = Path(__file__).parent / "verdicts"
 
 
 def names() -> list[str]:
@@ -82,3 +84,9 @@ def facts_of(name: str) -> Facts:
     table = tomllib.loads((FACTS / f"{name}.toml").read_text("utf-8"))
     slips = tuple(Slip(**slip) for slip in table.pop("slips"))
     return Facts(slips=slips, **table)
+
+
+def verdicts_of(name: str) -> list[dict[str, Any]]:
+    """Return the rows, replies and verdicts that `originals/NAME.py` stored: what the original's scorer said."""
+    text = (VERDICTS / f"{name}.jsonl").read_text("utf-8")
+    return [json.loads(line) for line in text.splitlines()]
