@@ -5,6 +5,8 @@ from .compilation import (
     find_spec as find_spec,
     holds_benchmark as holds_benchmark,
     holds_parts as holds_parts,
+    is_shipped as is_shipped,
+    shipped_spec as shipped_spec,
 )
 from .errors import (
     ReleaseError as ReleaseError,
@@ -70,6 +72,7 @@ from .selection import (
     chosen_only as chosen_only,
     chosen_scenarios as chosen_scenarios,
     chosen_subset as chosen_subset,
+    has_models as has_models,
     selected_values as selected_values,
 )
 from .spec import (

@@ -139,9 +139,7 @@ def find_spec(
         return SpecSource(release.main, release.data_folders(folders.folders), extended, release)
     given = Path(path)
     if not given.exists():
-        name = path.removeprefix("specs/")
-        package = Path(__file__).parents[1]
-        shipped = next((s for s in (package / "specs" / name, package.parent / "specs" / name) if s.exists()), None)
+        shipped = shipped_spec(path)
         if shipped is None:
             hint = "give a .tripos file or a folder that holds one"
             raise Failure("E0108", f"there is no spec at `{path}`", hint)
@@ -149,6 +147,26 @@ def find_spec(
     main = given if given.is_file() else _main_file(given)
     folders = replace(folders, access=access_of(main, folders.folders, anything=allow_outside, trust=trust))
     return SpecSource(main, folders, replace(extended, fetch=fetch, into=main.parent / RELEASES))
+
+
+def shipped_spec(name: str) -> Path | None:
+    """Return the file or folder of a spec that comes with Tripos, by its path below `specs`; `None` where none has it.
+
+    >>> shipped_spec("gallery/simpleqa").name, shipped_spec("gallery/nothing")
+    ('simpleqa', None)
+    """
+    return next((place for root in _shipped_roots() if (place := root / name.removeprefix("specs/")).exists()), None)
+
+
+def is_shipped(path: Path) -> bool:
+    """Return true if a file or folder comes with Tripos."""
+    return any(path.resolve().is_relative_to(root) for root in _shipped_roots())
+
+
+def _shipped_roots() -> tuple[Path, Path]:
+    """Return where the specs are that come with Tripos: in its package, or beside it in its repository."""
+    package = Path(__file__).resolve().parents[1]
+    return package / "specs", package.parent / "specs"
 
 
 def _main_file(folder: Path) -> Path:

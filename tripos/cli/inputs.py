@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tripos.settings import Config, chosen_settings, trust_of
-from tripos.ui import Failure, is_colored, show_diagnostic, show_text, terminal_width
+from tripos.settings import SETTINGS_FILE, ChosenSettings, Config, chosen_settings, load_config, trust_of
+from tripos.ui import Failure, is_colored, show_diagnostic, show_message, show_text, terminal_width
 from tripos_warehouse.errors import StoreError
 
 if TYPE_CHECKING:
@@ -91,6 +91,21 @@ def compile_given(options: Namespace, config: Config) -> tuple[Compilation, Data
     compilation = spec.compile(chosen_denials(options, config))
     show_diagnostics(compilation.diagnostics)
     return compilation, spec.folders
+
+
+def with_stand_ins(options: Namespace, chosen: ChosenSettings, compilation: Compilation) -> ChosenSettings:
+    """Return the settings with the mock models of a benchmark that comes with Tripos, where nobody says which models
+    take part; that is told. They are those of `tripos.toml` beside its main file."""
+    from tripos.api import choices_of, has_models, is_shipped
+
+    folder = Path(compilation.sources[0].path).parent
+    if has_models(choices_of(options), chosen.config) or not is_shipped(folder):
+        return chosen
+    if not (folder / SETTINGS_FILE).is_file():
+        return chosen
+    own = load_config(folder, environ={})
+    show_message("no model is given: mock models reply; name real ones with --model", stderr=True)
+    return replace(chosen, config=chosen.config.model_copy(update={"models": own.models, "roles": own.roles}))
 
 
 def show_diagnostics(diagnostics: Iterable[Diagnostic], *, every: bool = False) -> None:

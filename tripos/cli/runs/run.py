@@ -30,7 +30,7 @@ from tripos.api import (
     store_failure,
     worker_pool,
 )
-from tripos.cli.inputs import compile_given, warning_printer
+from tripos.cli.inputs import compile_given, warning_printer, with_stand_ins
 from tripos.cli.progress import Ended, Events, shown_progress, summary_data, summary_lines, wrapped
 from tripos.cli.reports import show_headline, store_options, write_junit
 from tripos.releases.frozen import withheld_note
@@ -85,10 +85,11 @@ def run_compiled(
 ) -> int:
     """Run a benchmark that was compiled; return the exit code as `main` does. A `budget` is one that runs before this
     one have spent of; without one it is that of the settings. Raises `Failure`."""
-    config = chosen.config
     plan = compilation.plan
     if plan is None:
         return USAGE
+    chosen = with_stand_ins(options, chosen, compilation)
+    config = chosen.config
     spec, warn = CompiledSpec(options.path, compilation, plan, folders), warning_printer(options, config)
     choices = choices_of(options)
     prepared = prepare(spec, choices, config, people=people, budget=budget, locked=options.locked)
