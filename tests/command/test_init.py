@@ -205,3 +205,54 @@ def test_a_key_in_an_env_file_is_not_committed(tripos: Command) -> None:
     assert all(
         line.startswith("#") or line.endswith("=") for line in Path("quiz/.env.example").read_text("utf-8").splitlines()
     )
+
+
+def test_a_benchmark_that_ships_is_copied_with_what_it_uses(
+    tripos: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = tripos("init", "my-exam", "--from", "cjeval", "--yes", "--model", "openai/gpt-4o-mini")
+    assert (made.code, made.err) == (0, "")
+    assert made.out.startswith("made `my-exam` from `cjeval`: CJEval\n")
+    folder = tmp_path / "my-exam"
+    assert (folder / "my_exam.tripos").read_text("utf-8").count("benchmark my_exam ") == 1
+    assert 'use "shared/choices.tripos"' in (folder / "tasks.tripos").read_text("utf-8")
+    assert not list(folder.glob("*/embedded.tripos"))
+    assert tomllib.loads((folder / "tripos.toml").read_text("utf-8"))["models"] == ["openai/gpt-4o-mini"]
+    monkeypatch.chdir(folder)
+    checked = tripos("check", ".")
+    assert (checked.code, checked.err) == (0, "")
+    assert tripos("fmt", "--check", ".").code == 0
+
+
+def test_the_mock_models_of_a_benchmark_that_ships_come_along(tripos: Command, tmp_path: Path) -> None:
+    assert tripos("init", "mine", "--from", "gallery/simpleqa", "--yes").code == 0
+    settings = tomllib.loads((tmp_path / "mine/tripos.toml").read_text("utf-8"))
+    assert (settings["models"], settings["roles"]) == (["mock/careful", "mock/careless"], {"judge": ["mock/fair"]})
+
+
+@pytest.mark.parametrize("given", ["gallery/nothing", "../tests/cases", "/etc"])
+def test_only_what_ships_is_copied(given: str, tripos: Command, tmp_path: Path) -> None:
+    refused = tripos("init", "mine", "--from", given, "--yes")
+    assert (refused.code, "E0108" in refused.err) == (2, True)
+    assert not (tmp_path / "mine").exists()
+
+
+def test_a_template_and_a_benchmark_are_not_both_begun_with(tripos: Command) -> None:
+    refused = tripos("init", "mine", "--from", "cjeval", "--template", "qa")
+    assert (refused.code, "R0202" in refused.err) == (2, True)
+
+
+def test_a_benchmark_that_ships_runs_with_its_own_mock_models_where_no_model_is_given(
+    tripos: Command, tmp_path: Path
+) -> None:
+    run = tripos("run", "gallery/simpleqa")
+    assert run.code == 0
+    assert "no model is given: mock models reply" in run.err
+    assert "judge: mock/fair" in run.err
+    named = tripos("run", "gallery/simpleqa", "--model", "mock/careful:ada", "--role", "judge=mock/severe")
+    assert "no model is given" not in named.err
+    assert "mock/fair" not in named.err
+    copied = tmp_path / "copied"
+    tripos("init", "copied", "--from", "gallery/simpleqa", "--yes")
+    alone = tripos("run", str(copied))
+    assert (alone.code, "R0201" in alone.err) == (2, True)

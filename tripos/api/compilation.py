@@ -155,7 +155,8 @@ def shipped_spec(name: str) -> Path | None:
     >>> shipped_spec("gallery/simpleqa").name, shipped_spec("gallery/nothing")
     ('simpleqa', None)
     """
-    return next((place for root in _shipped_roots() if (place := root / name.removeprefix("specs/")).exists()), None)
+    places = [root / name.removeprefix("specs/") for root in _shipped_roots()]
+    return next((place for place in places if place.exists() and is_shipped(place)), None)
 
 
 def is_shipped(path: Path) -> bool:

@@ -106,7 +106,7 @@ def shipped_start(given: str) -> Start:
     from tripos.api import find_spec, shipped_spec
     from tripos.settings import load_config
 
-    place = None if Path(given).is_absolute() else shipped_spec(given)
+    place = shipped_spec(given)
     if place is None:
         hint = "the page on the gallery lists them: `tripos docs gallery`; or begin with `--template`"
         raise Failure("E0108", f"no benchmark `{given}` comes with Tripos", hint)
