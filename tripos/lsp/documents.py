@@ -12,7 +12,7 @@ import re
 import stat
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -23,7 +23,7 @@ from pygls.uris import from_fs_path, to_fs_path
 
 from tripos_compiler.language.library import MediumKind
 from tripos_compiler.source import DataError, FoundFile
-from tripos_runtime.datasets import DataFolders
+from tripos_runtime.datasets import DataFolders, joined_rows
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 
@@ -152,8 +152,11 @@ class KeptData:
         return found
 
     def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
-        """Yield the raw records of a file. Raises `DataError`."""
-        path = Path(file.location)
+        """Yield the raw records of a file, with the columns of those that are joined to it. Raises `DataError`."""
+        yield from joined_rows(file, self._own_rows)
+
+    def _own_rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
+        file, path = replace(file, joined=()), Path(file.location)
         stamp = self._note(path)
         if stamp is not None and stamp[1] > MOST_BYTES:
             yield from self.folders.rows(file)

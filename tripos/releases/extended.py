@@ -150,7 +150,7 @@ def _data_of(folder: Path, digest: str) -> frozenset[tuple[str, str]]:
     from tripos.releases.opening import open_release
 
     plan = open_release(folder).plan()
-    files = {(file.path, file.sha256) for dataset in plan.datasets for file in dataset.files}
+    files = {(file.path, file.sha256) for dataset in plan.datasets for file in dataset.every_file}
     for tree in plan.trees:
         files |= {(file.path, file.sha256) for file in tree.files} or {(tree.path, tree.sha256)}
     return frozenset(files)

@@ -57,7 +57,7 @@ def lock_of(
     served: Mapping[str, Sequence[str]],
 ) -> Lock:
     """Return the lock of a plan run by these models now."""
-    data = {file.path: file.sha256 for dataset in plan.datasets for file in dataset.files}
+    data = {file.path: file.sha256 for dataset in plan.datasets for file in dataset.every_file}
     data |= {tree.path: tree.sha256 for tree in plan.trees}
     return Lock(
         benchmark=plan.benchmark.name,

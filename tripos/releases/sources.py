@@ -76,7 +76,7 @@ def _unlisted(release: Release, plan: Plan, extended: Sequence[FoundRelease]) ->
     known = [release, *(open_release(Path(each.folder)) for each in extended)]
     digests = {each.sha256 for one in known for each in one.manifest.files}
     digests |= {each.sha256 for one in known for each in one.manifest.external}
-    used = [(file.path, file.sha256) for dataset in plan.datasets for file in dataset.files]
+    used = [(file.path, file.sha256) for dataset in plan.datasets for file in dataset.every_file]
     used += [(file.path, file.sha256) for tree in plan.trees for file in tree.files]
     used += [(tree.path, tree.sha256) for tree in plan.trees if not tree.files]
     for path, sha256 in used:

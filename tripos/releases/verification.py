@@ -63,7 +63,7 @@ def disagreements(manifest: Manifest, plan: Plan) -> Iterator[str]:
         yield f"`license` is not what the plan says, `{benchmark.license}`"
     if [each.scenario for each in manifest.items] != [each.name for each in plan.scenarios]:
         yield "`items` are not those of the plan's scenarios"
-    used = {file.sha256 for dataset in plan.datasets for file in dataset.files}
+    used = {file.sha256 for dataset in plan.datasets for file in dataset.every_file}
     used |= {each.sha256 for each in plan.trees}
     used |= {file.sha256 for tree in plan.trees for file in tree.files}
     shown = any(file.media for dataset in plan.datasets for file in dataset.files)  # the plan has one digest of them

@@ -48,6 +48,8 @@ SLOTS: dict[str, str] = {
     "LANGUAGES": "languages, such as `en, de`",
     "LOCALE": "a language, or one of a country: `de`, `de_CH`",
     "COLUMNS": 'columns of a file: `"answer"`, or `"answer" or "key"` for the first that exists',
+    "COLUMN": 'a column of a file in quotation marks, `"id"`',
+    "OTHER": "a column of the other file in quotation marks, where it has another name there",
     "COUNT": "a whole number",
     "NUMBER": "a number",
     "OPTIONS": "an expression for a list of texts, or for a text",

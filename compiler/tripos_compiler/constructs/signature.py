@@ -48,6 +48,7 @@ KINDS = {
     "STRING": "a string",
     "VERSION": "a string",
     "COLUMN": "a string",
+    "OTHER": "a string",
     "COUNT": "a whole number",
     "NUMBER": "a number",
     "RANGE": "a range such as `1..10`",
@@ -70,7 +71,9 @@ NAME_SLOTS = frozenset(
         *("AXIS", "LOCALE", "STRONGER"),
     }
 )
-STRING_SLOTS = frozenset({"PATH", "STRING", "VERSION", "COLUMN", "PLACE", "DIGEST", "SEPARATOR", "LINK", "LETTERS"})
+STRING_SLOTS = frozenset(
+    {"PATH", "STRING", "VERSION", "COLUMN", "OTHER", "PLACE", "DIGEST", "SEPARATOR", "LINK", "LETTERS"}
+)
 
 
 @dataclass(frozen=True)

@@ -114,6 +114,12 @@ CONSTRUCTS: tuple[Construct, ...] = (
         body="record",
         keyword="",
     ),
+    Construct(
+        "join",
+        ("dataset",),
+        "join PATH on COLUMN [to OTHER]",
+        "columns of other files: of each row, those of the row there that has the same in this column",
+    ),
     Construct("key", ("dataset", "made"), "key VALUE", "rows of one key belong together", once=True),
     Construct("count", ("made",), "count COUNT", "rows for each cell and row of the source", once=True),
     Construct("retries", ("made",), "retries COUNT", "further attempts after a rejected row", once=True),

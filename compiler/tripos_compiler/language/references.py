@@ -75,7 +75,9 @@ def _inputs(step: Step, plan: Plan) -> dict[str, object]:
 
 def row_identity(dataset: Dataset) -> object:
     """Return what determines the rows of a data set that is read, as JSON values."""
-    return [[file.sha256 for file in dataset.files], [field.model_dump(mode="json") for field in dataset.fields]]
+    joins = [[join.column, join.other, join.columns, [file.sha256 for file in join.files]] for join in dataset.joins]
+    files = [file.sha256 for file in dataset.files]
+    return [files, [field.model_dump(mode="json") for field in dataset.fields], *([joins] if joins else [])]
 
 
 def printed_axes(part: object) -> set[str]:

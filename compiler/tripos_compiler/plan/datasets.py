@@ -34,6 +34,17 @@ class DataFile(Part):
     file without any."""
 
 
+class Join(Part):
+    """Files that add `columns` to the rows of a data set: of every row, those of their one row in which `other` is what
+    `column` is in it. What the names of both files say of the same thing is the same."""
+
+    source: str
+    column: str
+    other: str
+    columns: tuple[str, ...] = ()
+    files: tuple[DataFile, ...] = ()
+
+
 class Dataset(Part):
     """Typed rows that are read from files. Rows of which `key` is equal belong together."""
 
@@ -42,6 +53,12 @@ class Dataset(Part):
     fields: tuple[DataField, ...]
     files: tuple[DataFile, ...]
     key: Expr | None = None
+    joins: tuple[Join, ...] = ()
+
+    @property
+    def every_file(self) -> tuple[DataFile, ...]:
+        """The files of its rows, and those that are joined to them."""
+        return (*self.files, *(file for join in self.joins for file in join.files))
 
 
 class Walk(Part):

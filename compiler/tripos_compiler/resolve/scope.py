@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from tripos_compiler.language.library import Lack, unguarded_lacks
 from tripos_compiler.plan import Dataset, Expr, Made, Type
-from tripos_compiler.source import Origin, Span, dataclass
+from tripos_compiler.source import JoinedFiles, Origin, Span, dataclass
 
 
 @dataclass(frozen=True)
@@ -109,6 +109,8 @@ class LoadedDataset:
     """By path, the SHA-256 of what its compressed files hold."""
     origin: Origin = "spec"
     """Where its files were found."""
+    joined: tuple[JoinedFiles, ...] | None = ()
+    """The files that are joined to its rows; None where something of them was reported."""
 
 
 def row_fields(loaded: LoadedDataset, *path: str) -> dict[str, Binding]:

@@ -5,6 +5,7 @@ from .inputs import (
     DataReader as DataReader,
     FoundFile as FoundFile,
     FoundRelease as FoundRelease,
+    JoinedFiles as JoinedFiles,
     LocatedText as LocatedText,
     NoData as NoData,
     NoReleases as NoReleases,

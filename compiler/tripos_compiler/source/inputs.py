@@ -163,6 +163,19 @@ class FoundFile:
     unpacked: str | None = None
     """The SHA-256 of what a compressed file holds; None of any other."""
     origin: Origin = "spec"
+    joined: tuple[JoinedFiles, ...] = ()
+    """The files whose columns its rows get, in the order in which they are joined."""
+
+
+@dataclass(frozen=True)
+class JoinedFiles:
+    """Files whose rows are found by the value of a column: what stands in `column` of a row stands in `other` of
+    theirs. `columns` are those that are taken of them."""
+
+    files: tuple[FoundFile, ...]
+    column: str
+    other: str
+    columns: tuple[str, ...]
 
 
 class DataError(Exception):

@@ -14,13 +14,15 @@ from .data_folders import (
     DataFolders as DataFolders,
     FileAccess as FileAccess,
     access_of as access_of,
-    files_of as files_of,
 )
 from .files import (
     PACKED as PACKED,
     KnownMedia as KnownMedia,
     MediaStore as MediaStore,
     check_nesting as check_nesting,
+    dataset_files as dataset_files,
+    files_of as files_of,
+    joined_rows as joined_rows,
     placed_in as placed_in,
     rows_in as rows_in,
     type_of as type_of,

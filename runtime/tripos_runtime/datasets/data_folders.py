@@ -13,7 +13,7 @@ import io
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import field, replace
 from itertools import islice
 from pathlib import Path
@@ -28,6 +28,7 @@ from tripos_runtime.datasets.files import (
     cell_of,
     check_size,
     document_in,
+    joined_rows,
     placed_in,
     rows_in,
     unpacked_digest,
@@ -218,8 +219,9 @@ class DataFolders:
         return "shipped" if folder == beside / SHIPPED and _released(beside) is None else "spec"
 
     def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
-        """Return the raw records of a file. Raises `DataError` with the line where one cannot be read."""
-        return rows_in(Path(file.location), file.path, self.trust.limits)
+        """Return the raw records of a file, with the columns of those that are joined to it. Raises `DataError` with
+        the line where one cannot be read."""
+        return joined_rows(file, lambda each: rows_in(Path(each.location), each.path, self.trust.limits))
 
     def medium(self, file: FoundFile, kind: MediumKind, value: Any) -> str:
         """Return the mark of what a cell of a file holds, or of the file that it names, which is looked for beside the
@@ -368,24 +370,3 @@ def _nearest(folder: Path, source: Path) -> str | None:
     if _matching(folder, kept.as_posix()):
         return kept.as_posix()
     return f"{kept.as_posix()}/" if kept.parts != source.parts[: len(kept.parts)] else None
-
-
-def files_of(
-    reader: DataFolders, source: str, spec_files: tuple[str, ...], wanted: Mapping[str, str]
-) -> Iterator[FoundFile]:
-    """Yield the files of a data set again, at run time: those that were compiled, by path and SHA-256 (`wanted`).
-
-    Raises `DataError` where one has gone or changed since.
-    """
-    found: dict[tuple[str, str], FoundFile] = {}
-    for near in {Path(spec_file).parent: spec_file for spec_file in spec_files}.values():
-        if all(each in found for each in wanted.items()):
-            break
-        try:
-            found.update({(file.path, file.sha256): file for file in reader.find(source, near)})
-        except DataError:
-            continue
-    for path, sha256 in wanted.items():
-        if (path, sha256) not in found:
-            raise DataError(f"`{path}` changed while the run was starting", "run again")
-        yield found[path, sha256]

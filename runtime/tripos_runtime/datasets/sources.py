@@ -29,7 +29,8 @@ from tripos_compiler.language import (
 from tripos_compiler.language.library import MediumKind, are_equal
 from tripos_compiler.plan import Axis, Binary, Dataset, Expr, Plan, Shots, Tree, digest
 from tripos_compiler.source import DataError, FoundFile, dataclass
-from tripos_runtime.datasets.data_folders import DataFolders, files_of
+from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_runtime.datasets.files import dataset_files, files_of
 from tripos_runtime.datasets.row_store import MadeData, Origins
 
 Value = TypeVar("Value")
@@ -111,9 +112,8 @@ class Sources:
         if dataset.name in self.public:
             yield from self.public[dataset.name]
             return
-        wanted = {file.path: file.sha256 for file in dataset.files}
         repeats = {(file.path, number) for file in dataset.files for number in file.repeats}
-        for file in files_of(self.reader, dataset.source, self.spec_files, wanted):
+        for file in dataset_files(self.reader, dataset, self.spec_files):
             marks = _Marks(self.reader, file)
             for number, record in enumerate(self.reader.rows(file), 1):
                 if (file.path, number) in repeats:

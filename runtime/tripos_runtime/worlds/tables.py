@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from tripos_compiler.plan import Plan, Type
+from tripos_compiler.plan import DataFile, Dataset, Plan, Type, digest
 from tripos_compiler.source import FoundFile
-from tripos_runtime.datasets import DataFolders, files_of
+from tripos_runtime.datasets import DataFolders, dataset_files
 
 Key = tuple[str, str]
-"""A file: its path and its SHA-256."""
+"""A file: its path, with what is joined to it, and its SHA-256."""
 Cell = tuple[Key, int, str]
 """A value of a file: the number of its row, from 1, and the column."""
 
@@ -55,7 +55,13 @@ class DataFiles:
 
     def keys(self, dataset: str) -> tuple[Key, ...]:
         """Return the files of a data set that is read."""
-        return tuple((file.path, file.sha256) for file in self.plan.dataset(dataset).files)
+        read = self.plan.dataset(dataset)
+        return tuple(self.key(read, file) for file in read.files)
+
+    def key(self, dataset: Dataset, file: DataFile | FoundFile) -> Key:
+        """Return what the records of a file of a data set are known by: two data sets may join other files to it."""
+        joins = [join.model_dump(mode="json") for join in dataset.joins]
+        return f"{file.path} {digest(joins)}" if joins else file.path, file.sha256
 
     def __getitem__(self, key: Key) -> FileRecords:
         return self.every[key]
@@ -65,11 +71,10 @@ class DataFiles:
         """All files. Raises `DataError` where one has changed since the plan was made."""
         found: dict[Key, FileRecords] = {}
         for dataset in self.plan.datasets:
-            wanted = {file.path: file.sha256 for file in dataset.files}
             captures = {(file.path, file.sha256): file.captures for file in dataset.files}
-            for file in files_of(self.reader, dataset.source, self.spec_files, wanted):
-                key = (file.path, file.sha256)
-                told = captures[key]
+            for file in dataset_files(self.reader, dataset, self.spec_files):
+                key = self.key(dataset, file)
+                told = captures[file.path, file.sha256]
                 if key not in found:
                     found[key] = FileRecords(file, [{**told, **record} for record in self.reader.rows(file)])
                 elif not told.keys() <= set(found[key].columns):  # another data set reads more of the file's name

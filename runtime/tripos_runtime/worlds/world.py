@@ -37,7 +37,7 @@ class WorldSources(Sources):
     def numbers(self, dataset: Dataset) -> Iterator[tuple[Key, int]]:
         """Yield the rows of a data set by file and number, those that repeat another left out."""
         for file in dataset.files:
-            key, repeats = (file.path, file.sha256), set(file.repeats)
+            key, repeats = self.tables.key(dataset, file), set(file.repeats)
             for number in range(1, len(self.tables[key].records) + 1):
                 if number not in repeats:
                     yield key, number

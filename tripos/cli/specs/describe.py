@@ -239,7 +239,7 @@ def _described(source: CaseSource, datasets: Sequence[Dataset], options: Namespa
     chosen = [_part(name, parts, each) for each in listed_names(options.field)] or parts
     rows = (row.values for each in datasets for row in source.sources.stream(each))
     groups = describe(rows, chosen, by, options.unit, _grouped(options.group))
-    files = tuple((file.path, file.rows) for each in datasets for file in each.files)
+    files = tuple((file.path, file.rows) for each in datasets for file in each.every_file)
     return Described(name, files, tuple(part.name for part in by), tuple(chosen), _sorted(groups, by, options.group))
 
 

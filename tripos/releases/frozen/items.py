@@ -20,7 +20,7 @@ from tripos.ui import SOME_FAILED, Failure, first_line
 from tripos_compiler.language import item_id
 from tripos_compiler.plan import Dataset, Plan, Scenario
 from tripos_compiler.source import DataError, FoundRelease, dataclass
-from tripos_runtime.datasets import Case, CaseSource, Selection, SourceRow, files_of
+from tripos_runtime.datasets import Case, CaseSource, Selection, SourceRow, dataset_files
 
 PUBLIC = "public"
 """The folder of a release for such rows."""
@@ -155,9 +155,8 @@ def frozen_file(path: Path) -> Iterator[None]:
 
 def _is_here(source: CaseSource, dataset: Dataset) -> bool:
     """Return true if the files of a data set are at hand, as they were released."""
-    wanted = {file.path: file.sha256 for file in dataset.files}
     try:
-        return all(True for _ in files_of(source.reader, dataset.source, source.spec_files, wanted))
+        return all(True for _ in dataset_files(source.reader, dataset, source.spec_files))
     except DataError:
         return False
 

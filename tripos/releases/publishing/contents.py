@@ -18,7 +18,7 @@ from tripos_compiler.compile import Compilation
 from tripos_compiler.language import read_row
 from tripos_compiler.plan import Dataset, Plan
 from tripos_compiler.source import DataError, FoundFile, FoundRelease
-from tripos_runtime.datasets import DataFolders, KnownMedia, files_of
+from tripos_runtime.datasets import DataFolders, KnownMedia, dataset_files, files_of
 
 
 def check_pinned(compilation: Compilation) -> None:
@@ -206,12 +206,16 @@ def _data_of(compilation: Compilation, plan: Plan, folders: DataFolders) -> Iter
     try:
         for dataset in plan.datasets:
             rows = {file.path: file.rows for file in dataset.files}
-            wanted = {file.path: file.sha256 for file in dataset.files}
             shown = {file.path for file in dataset.files if file.media is not None}
-            for found in files_of(folders, dataset.source, spec_files, wanted):
+            for found in dataset_files(folders, dataset, spec_files):
                 yield _Used(found, dataset.source, rows[found.path], found.path in shown)
                 if found.path in shown:
                     yield from _named_in(found, dataset, plan, folders)
+            for join in dataset.joins:
+                counts = {file.path: file.rows for file in join.files}
+                wanted = {file.path: file.sha256 for file in join.files}
+                for found in files_of(folders, join.source, spec_files, wanted):
+                    yield _Used(found, join.source, counts[found.path])
         for tree in plan.trees:
             trees = {file.path: file.sha256 for file in tree.files} or {tree.path: tree.sha256}
             for found in files_of(folders, tree.source, spec_files, trees):

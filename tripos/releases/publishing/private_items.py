@@ -128,7 +128,7 @@ def held_files(plan: Plan, source: CaseSource, held_back: frozenset[str] = froze
         if of is not None:
             message = f"`{made.name}` is made from `{of}`, of which items are withheld"
             raise Failure("S0853", message, "rows made from them would reveal them: withhold these rows too")
-    return {file.sha256 for dataset in plan.datasets if dataset.name in held for file in dataset.files}
+    return {file.sha256 for dataset in plan.datasets if dataset.name in held for file in dataset.every_file}
 
 
 def _made_from(made: Made, plan: Plan) -> set[str]:

@@ -237,7 +237,7 @@ def _items(
     # Of a file with items that are withheld, only a data set that knows which ones they are may publish the others.
     held_back = held_back_in(wanted.compilation.releases)
     known = held_sets(source, held_back) if any(each.source == WITHHELD for each in contents.external) else set()
-    kept_back = {each.name for each in plan.datasets if outer & {file.sha256 for file in each.files}} - known
+    kept_back = {each.name for each in plan.datasets if outer & {file.sha256 for file in each.every_file}} - known
     over = {each.name: each.rows.dataset if each.rows is not None else None for each in plan.scenarios}
     made = []
     try:

@@ -355,11 +355,12 @@ def _shape(scenario: Scenario, plan: Plan) -> Any:
 
 
 def _content(dataset: Dataset) -> object:
-    return [(file.sha256, file.captures, file.repeats, file.media) for file in dataset.files], dataset.fields
+    joins = [(join.column, join.other, join.columns) for join in dataset.joins]
+    return [(f.sha256, f.captures, f.repeats, f.media) for f in dataset.every_file], dataset.fields, joins
 
 
 def _files(dataset: Dataset) -> list[tuple[str, str | None]]:
-    return [(file.sha256, file.media) for file in dataset.files]
+    return [(file.sha256, file.media) for file in dataset.every_file]
 
 
 def _arms(arms: Mapping[str, str]) -> str:

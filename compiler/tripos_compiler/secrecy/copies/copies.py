@@ -210,11 +210,12 @@ def _copies(secret: ComparedRows, other: ComparedRows) -> Iterator[Copy]:
     owner, name = secret.loaded.dataset.name, other.loaded.dataset.name
     shared = list(shared_files(secret.loaded, other.loaded))
     ways = list(ways_together(secret, other, shared))
+    joined = list(_shared_with_joins(secret.loaded, other.loaded))
     columns = [column for column in other.columns.values() if not (owner == name and column.field.secret)]
     for parts in secret.secrets.values():
         compared = [(way, part, _candidates(part, other, way)) for way in ways for part in parts]
         for column in columns:
-            copy = _same_column(secret.loaded, parts[0].field, other.loaded, column.field, shared)
+            copy = _same_column(secret.loaded, parts[0].field, other.loaded, column.field, shared, joined)
             copy = copy or _same_values(secret, column, compared) or _same_list(secret, parts[0], column)
             if copy is not None:
                 yield copy
@@ -284,14 +285,37 @@ def _public(secret: ComparedRows, column: ComparedColumn, way: Together) -> bool
 
 
 def shared_files(one: LoadedDataset, two: LoadedDataset) -> Iterator[tuple[DataFile, DataFile]]:
-    """Yield the files of two data sets that hold the same, packed or not."""
+    """Yield the files of the rows of two data sets that hold the same, packed or not."""
+    yield from _alike(one, one.dataset.files, two, two.dataset.files)
+
+
+def _alike(
+    one: LoadedDataset, ones: Sequence[DataFile], two: LoadedDataset, twos: Sequence[DataFile]
+) -> Iterator[tuple[DataFile, DataFile]]:
     held: dict[str, DataFile] = {}
-    for file in reversed(one.dataset.files):
+    for file in reversed(ones):
         held[file.sha256] = held[one.unpacked.get(file.path, file.sha256)] = file
-    for file in two.dataset.files:
+    for file in twos:
         found = held.get(file.sha256) or held.get(two.unpacked.get(file.path, file.sha256))
         if found is not None:
             yield found, file
+
+
+def _shared_with_joins(one: LoadedDataset, two: LoadedDataset) -> Iterator[tuple[DataFile, DataFile, frozenset[str]]]:
+    """Yield the files of two data sets that hold the same where one joins it to its rows, with the columns that are
+    taken of it."""
+    every = [(None, one.dataset.files), *((frozenset(each.columns), each.files) for each in one.dataset.joins)]
+    others = [(None, two.dataset.files), *((frozenset(each.columns), each.files) for each in two.dataset.joins)]
+    for taken, ones in every:
+        for also, twos in others:
+            if taken is not None or also is not None:
+                common = also if taken is None else taken if also is None else taken & also
+                yield from ((file, same, common or frozenset()) for file, same in _alike(one, ones, two, twos))
+
+
+def _own_columns(loaded: LoadedDataset, columns: Sequence[str]) -> set[str]:
+    """Return the columns that are read from the files of the rows themselves."""
+    return set(columns).difference(*(each.columns for each in loaded.dataset.joins))
 
 
 def _same_column(
@@ -300,12 +324,13 @@ def _same_column(
     other: LoadedDataset,
     each: DataField,
     shared: list[tuple[DataFile, DataFile]],
+    joined: list[tuple[DataFile, DataFile, frozenset[str]]],
 ) -> Copy | None:
     names = (secret.dataset.name, of.name), (other.dataset.name, each.name)
-    columns = [column for column in each.columns if column in of.columns]
+    own = _own_columns(secret, of.columns) & _own_columns(other, each.columns)
     said = f"`{names[1][0]}.{each.name}`"
-    for file, same in shared:
-        for column in columns:
+    for file, same, taken in (*((*pair, own) for pair in shared), *joined):
+        for column in (column for column in each.columns if column in of.columns and column in taken):
             captured = column in file.captures, column in same.captures
             if not any(captured) and readings_overlap(of.type, each.type):
                 where = same.path if same.path == file.path else f"{same.path}, which holds what {file.path} holds"

@@ -115,6 +115,7 @@ class _Reading:
                     del marks[before:]
         except DataError as error:
             self._error("E0307", error.message, self.columns.where, help=error.help)
+            unseen.clear()  # it is not known what the rows have
         if bad > REPORTED_A_FILE:
             message = f"{bad - REPORTED_A_FILE} more rows of {file.path} do not fit"
             self._error("E0305", message, self.columns.where, help="mend the file, or the types of the fields")

@@ -11,6 +11,7 @@ from tripos_compiler.plan import DataField, Dataset, Type
 from tripos_compiler.resolve import Binding, LoadedDataset, Program, Scope, Typed, row_fields
 from tripos_compiler.source import BinaryExpr, DataError, Name, Span, Syntax, Text, dataclass
 from tripos_compiler.statements.datasets.file_rows import Columns, read_files
+from tripos_compiler.statements.datasets.joins import FoundJoins, lower_joins
 from tripos_compiler.typing import Elaborator, axis_type, field_type, is_secret
 
 
@@ -37,7 +38,8 @@ def lower_file(program: Program, statement: Statement, name: str) -> LoadedDatas
     elif isinstance(key, Typed):
         dataset = dataset.model_copy(update={"key": key.expr})
     places = {each: (head,) for each, head in fields.heads.items()}
-    return _read(program, statement, fields, dataset, Columns(dataset, path.span, places))
+    joins = lower_joins(program, statement, dataset)
+    return _read(program, statement, fields, dataset, Columns(dataset, path.span, places), joins)
 
 
 def lower_like(program: Program, statement: Statement, name: str) -> LoadedDataset | None:
@@ -59,7 +61,8 @@ def lower_like(program: Program, statement: Statement, name: str) -> LoadedDatas
     fields = Fields(list(given.fields), list(model.poisoned), dict(model.spans), {})
     fields.sound = not model.poisoned and bool(given.fields)
     places = {each.name: (path.span, Label(model.spans[each.name], "the field")) for each in given.fields}
-    return _read(program, statement, fields, dataset, Columns(dataset, path.span, places))
+    joins = FoundJoins(given.joins, model.joined) if model.joined is not None else None
+    return _read(program, statement, fields, dataset, Columns(dataset, path.span, places), joins)
 
 
 def check_origins(program: Program) -> None:
@@ -99,15 +102,28 @@ def _loaded(statement: Statement, fields: Fields, dataset: Dataset) -> LoadedDat
     )
 
 
-def _read(program: Program, statement: Statement, fields: Fields, dataset: Dataset, columns: Columns) -> LoadedDataset:
-    unsound = _loaded(statement, fields, dataset)
+def _read(
+    program: Program,
+    statement: Statement,
+    fields: Fields,
+    dataset: Dataset,
+    columns: Columns,
+    joins: FoundJoins | None,
+) -> LoadedDataset:
+    """Return a data set with what its files hold; without `joins`, of which something was reported, it is not read."""
+    if joins is not None:
+        dataset = dataset.model_copy(update={"joins": joins.joins})
+        columns = replace(columns, dataset=dataset)
+    unsound = replace(_loaded(statement, fields, dataset), joined=None if joins is None else joins.files)
     try:
         found = program.data.find(dataset.source, statement.span.source.path)
     except DataError as error:
         program.diagnostics.error("E0307", error.message, columns.where, help=error.help)
         return unsound
-    read = read_files(program, columns, found) if fields.sound else None
-    if read is None:
+    read = None
+    if fields.sound and joins is not None:
+        read = read_files(program, columns, [replace(file, joined=joins.files) for file in found])
+    if read is None or joins is None:
         likely = tuple(name for name in columns.meant if name not in fields.spans)
         return replace(unsound, poisoned=(*unsound.poisoned, *likely))
     return LoadedDataset(
@@ -118,8 +134,13 @@ def _read(program: Program, statement: Statement, fields: Fields, dataset: Datas
         count=len(read.rows),
         axes=unsound.axes,
         repeated=read.repeated,
-        unpacked={file.path: file.unpacked for file in found if file.unpacked is not None},
+        unpacked={
+            file.path: file.unpacked
+            for file in (*found, *(each for join in joins.files for each in join.files))
+            if file.unpacked is not None
+        },
         origin=found[0].origin,
+        joined=joins.files,
     )
 
 

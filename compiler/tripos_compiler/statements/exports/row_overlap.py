@@ -23,6 +23,8 @@ class Origin:
     written: str
     paths: frozenset[str] = frozenset()
     hashes: frozenset[str] = frozenset()
+    joined: frozenset[str] = frozenset()
+    """The files that are joined to its rows: two data sets may join the same, and have no row in common."""
 
     def shares(self, other: Origin) -> bool:
         """Return true if rows of one may be rows of the other.
@@ -30,7 +32,7 @@ class Origin:
         >>> Origin("data/*.json").shares(Origin("data/physics.json")), Origin("a.json").shares(Origin("b.json"))
         (True, False)
         """
-        if self.hashes & other.hashes:
+        if self.hashes & (other.hashes | other.joined) or self.joined & other.hashes:
             return True
         own, others = {self.written, *self.paths}, {other.written, *other.paths}
         return _any_means(self.written, others) or _any_means(other.written, own)
@@ -39,8 +41,10 @@ class Origin:
 def _of_files(near: str, path: str, loaded: LoadedDataset | None) -> Origin:
     """Return the origin of rows that a spec at `near` reads from `path`, with the files where they were found."""
     files = loaded.dataset.files if loaded is not None else ()
+    every = loaded.dataset.every_file if loaded is not None else ()
     paths = frozenset(path_beside(near, file.path) for file in files)
-    return Origin(path_beside(near, path), paths, frozenset(file.sha256 for file in files))
+    joined = frozenset(file.sha256 for file in every[len(files) :])
+    return Origin(path_beside(near, path), paths, frozenset(file.sha256 for file in files), joined)
 
 
 def _any_means(written: str, paths: Iterable[str]) -> bool:

@@ -9,6 +9,11 @@ from .formats import (
     rows_in as rows_in,
     unpacked_digest as unpacked_digest,
 )
+from .joining import (
+    dataset_files as dataset_files,
+    files_of as files_of,
+    joined_rows as joined_rows,
+)
 from .media_content import (
     KnownMedia as KnownMedia,
     MediaStore as MediaStore,

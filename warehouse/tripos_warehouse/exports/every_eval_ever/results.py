@@ -225,7 +225,7 @@ def _source(plan: Plan, scenario: str) -> dict[str, Any]:
     dataset = next((each for each in plan.datasets if rows is not None and each.name == rows.dataset), None)
     if dataset is None:
         return {"dataset_name": rows.dataset if rows is not None else plan.benchmark.name, "source_type": "other"}
-    digests = {each.path: f"sha256:{each.sha256}" for each in dataset.files}
+    digests = {each.path: f"sha256:{each.sha256}" for each in dataset.every_file}
     return {"dataset_name": dataset.name, "source_type": "other", "additional_details": digests}
 
 
