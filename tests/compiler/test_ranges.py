@@ -88,11 +88,11 @@ def test_a_value_lies_between_the_ends_that_are_told(expr: Expr, replies: list[d
         assert low <= value <= high
 
 
-ROW = '{"confidence": 7, "probabilities": [7]}\n'
+ROW = '{"confidence": 7, "probabilities": [7], "labels": [0, 1]}\n'
 WEIGHED = """\
 benchmark demo "1.0.0" { languages en }
 role candidate compared
-dataset item from "items.jsonl" { confidence number, probabilities list<number> }
+dataset item from "items.jsonl" { confidence number, probabilities list<number>, labels list<0..1> }
 scenario sums {
   over item
   ask letter by candidate { prompt "A or B?", returns choice(A, B), top_logprobs 5 }
@@ -108,6 +108,8 @@ scenario sums {
   score chosen = option.confidence
   score second = nth(option.probabilities, 1)
   score best   = default(best_of(shares, shares), 0.5)
+  score true   = default(expected_value(item.labels, option.probabilities), 0)
+  score scaled = default(expected_value((1, 3), option.probabilities), 2)
   score own    = said.confidence
   score other  = said.expected
   score nats   = first(letter.logprobs)
@@ -120,6 +122,6 @@ scenario sums {
 def test_probabilities_lie_between_0_and_1_and_the_mean_of_a_scale_between_its_ends(tmp_path: Path) -> None:
     plan = plan_of(compile_files(tmp_path, {"spec.tripos": WEIGHED, "items.jsonl": ROW}))
     share, unknown = (0.0, 1.0), (-math.inf, math.inf)
-    names = dict.fromkeys(("sign", "first", "fit", "chosen", "second", "best"), share)
+    names = dict.fromkeys(("sign", "first", "fit", "chosen", "second", "best", "true"), share)
     others = dict.fromkeys(("own", "other", "nats", "row", "cell"), unknown)
-    assert score_spans(plan) == {**names, **others, "mark": (2.0, 5.0)}
+    assert score_spans(plan) == {**names, **others, "mark": (2.0, 5.0), "scaled": (1.0, 3.0)}

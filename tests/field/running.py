@@ -27,7 +27,7 @@ from tripos_warehouse.views.views import connect_run
 Says = Callable[[str], str | None]
 """What a model replies to the last message; None where it refuses."""
 Answers = Callable[[list[str]], str | None]
-"""What it replies to all messages."""
+"""What it replies to all messages; of a question for likelihoods, to the text and the options after it."""
 
 
 @dataclass
@@ -47,7 +47,7 @@ class SayingModel:
 
     async def ask(self, request: Request) -> Reply:
         """Return the reply. Raises `ModelError` where the model refuses."""
-        said = self.answers([each.content for each in request.messages])
+        said = self.answers([*(each.content for each in request.messages), *request.options])
         if said is None:
             raise ModelError("R0108", "declined", "", status="refused")
         return Reply(said, self.name, "stop", 1, 1, 0.0)

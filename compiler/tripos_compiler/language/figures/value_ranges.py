@@ -188,8 +188,9 @@ class Ranges:
                 return self._rounded(scenario, given)
             case "min" | "max" if len(call.args) == 1 and not call.named:
                 items = call.args[0]
-                alone = Call(function="first", args=(items,))
-                return self.of(scenario, items.value if isinstance(items, Each) else alone)
+                return self.of(scenario, items.value) if isinstance(items, Each) else self._item_of(scenario, items)
+            case "expected_value":
+                return self._item_of(scenario, given["values"])
             case "min" | "max":
                 taken = min if call.function == "min" else max
                 ends = [self.of(scenario, each) for each in (*call.args, *call.named.values())]
@@ -198,6 +199,12 @@ class Ranges:
                 order = given["order"]
                 return (0.0, len(order.values) - 1.0) if isinstance(order, Items) else NO_LESS_THAN_ZERO
         return ANY
+
+    def _item_of(self, scenario: Scenario, items: Expr) -> Range:
+        """Return the ends of the items of a list."""
+        if isinstance(items, Items) and items.values:
+            return enclosing_range(self.of(scenario, each) for each in items.values)
+        return self.of(scenario, Call(function="first", args=(items,)))
 
     def _rounded(self, scenario: Scenario, given: Mapping[str, Expr]) -> Range:
         digits = given.get("digits", Literal_(value=0))
@@ -209,7 +216,10 @@ class Ranges:
         return _each_end(lambda end: rounded(end, places), self.of(scenario, given["value"]))
 
 
-_NAMED: Final = (*ITEM_OF, "best_of", "choose", "default", "readable", "abs", "sqrt", "floor", "ceil", "round", "rank")
+_NAMED: Final = (
+    *(*ITEM_OF, "best_of", "expected_value", "choose", "default", "readable"),
+    *("abs", "sqrt", "floor", "ceil", "round", "rank"),
+)
 """Functions whose arguments are told apart by their names."""
 
 
