@@ -341,10 +341,12 @@ def slug(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 
-def test_the_index_names_every_page_but_those_of_the_reference_which_has_its_own() -> None:
-    linked = {target.partition("#")[0] for target in LINK.findall(prose("index.md"))}
-    reference = {target.partition("#")[0] for target in LINK.findall(prose("language/index.md"))}
-    assert set(PAGES) - {"index.md", *READMES} <= linked | {f"language/{name}" for name in reference}
+def test_the_index_names_every_page_but_those_of_the_reference_and_the_gallery_which_have_their_own() -> None:
+    def linked(page: str) -> set[str]:
+        return {target.partition("#")[0] for target in LINK.findall(prose(page))}
+
+    reference = {f"language/{name}" for name in linked("language/index.md")}
+    assert set(PAGES) - {"index.md", *READMES} <= linked("index.md") | reference | linked("gallery.md")
 
 
 def options_of(parser: argparse.ArgumentParser) -> set[str]:

@@ -1,4 +1,4 @@
-"""The pictures of the gallery: every spec of docs/gallery.md runs, and Chromium shows the page that a picture names.
+"""The pictures of the patterns: every spec of docs/patterns.md runs, and Chromium shows the page that a picture names.
 
 `TRIPOS_UPDATE_PICTURES=1` writes the pictures of docs/images.
 """
@@ -19,7 +19,7 @@ from tests.view.chromium import PROGRAM, Page, shown
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium on this machine")
 UPDATE = bool(os.environ.get("TRIPOS_UPDATE_PICTURES"))
-PAGE = "gallery.md"
+PAGE = "patterns.md"
 PICTURE = re.compile(r"^<!-- picture: (?P<page>\S+) -->\n\n!\[[^\]]+\]\((?P<path>\S+)\)$", re.MULTILINE)
 PUBLISHED = (
     "run specs/edubench/shipped.tripos --limit 4 --model mock/careful,mock/careless --role judge=mock/fair,mock/severe"
@@ -33,7 +33,7 @@ def pictures() -> dict[str, str]:
 
 
 @each("path", pictures)
-def test_a_spec_of_the_gallery_has_the_page_of_its_picture(
+def test_a_pattern_has_the_page_of_its_picture(
     path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
 ) -> None:
     folder = tmp_path / Path(path).stem
