@@ -46,6 +46,12 @@ def broken(values: list[float]) -> float:
     return values[len(values)]
 
 
+def lone(said: list[float], text: list[str]) -> float:
+    """The mark of two essays, neither of which many draws of the items have, less that of all."""
+    own = [x for x, name in zip(said, text) if name in ("essay 4", "essay 10")]
+    return sum(own) / len(own) - sum(said) / len(said)
+
+
 def wordy(values: list[float]) -> float:
     """No number."""
     return "one"  # type: ignore[return-value]
@@ -67,6 +73,7 @@ dataset essay from "essays.jsonl" {
 aggregate kappa_w(a: list<number>, b: list<number>) -> number from "metrics.py:kappa_w"
 aggregate g_mean(said: list<text>, true: list<text>, hard: list<bool>) -> number from "metrics.py:g_mean"
 aggregate broken(values: list<number>) -> number from "metrics.py:broken"
+aggregate lone(said: list<number>, text: list<text>) -> number from "metrics.py:lone"
 aggregate wordy(values: list<number>) -> number from "metrics.py:wordy"
 
 scenario marking {
@@ -86,6 +93,7 @@ scenario marking {
   measure less      = agreement - squared
   measure kinds     = g_mean(reply.kind, essay.kind, essay.long)
   measure none      = broken(exact)
+  measure lone      = lone(reply.mark, essay.text)
   measure word      = wordy(exact)
 }
 """
@@ -148,7 +156,7 @@ def weighted_kappa(rows: Sequence[Told]) -> float:
 
 @pytest.fixture(scope="module")
 def marked(tmp_path_factory: pytest.TempPathFactory) -> Figures:
-    for function in ("kappa_w", "g_mean", "broken", "wordy"):
+    for function in ("kappa_w", "g_mean", "broken", "lone", "wordy"):
         user_functions.admit_python(METRICS, function)
     folder = tmp_path_factory.mktemp("essays")
     return figures_of(folder, SPEC, {"essays.jsonl": lines(essays()), "metrics.py": METRICS}, answer)
@@ -195,6 +203,12 @@ def test_a_function_that_fails_gives_no_value_and_says_why(marked: Figures) -> N
     assert word.value is None and word.reason == "`wordy` returned 'one', which is no number (S0211)"
     assert strict.value is None and "missing: fail" in str(strict.reason)
     assert none.n == word.n == len(told())
+
+
+def test_a_figure_that_many_draws_do_not_have_has_no_interval_and_says_why(marked: Figures) -> None:
+    row = marked["marking.lone"]
+    assert row.value is not None and (row.interval_low, row.method) == (None, None)
+    assert row.reason == "too many draws of the items have no value: nothing shows the error"
 
 
 def test_a_store_executes_no_python_that_its_reader_has_not_run(

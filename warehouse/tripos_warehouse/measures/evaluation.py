@@ -189,7 +189,7 @@ def _row(
     if low is not None and high is not None:
         low = low if ends[0] is None else max(low, ends[0])
         high = high if ends[1] is None else min(high, ends[1])
-    reason = None if low is not None else found.get("reason") or _reason(value, items, "low" in found)
+    reason = None if low is not None else found.get("reason") or _reason(value, items, found)
     by = tuple(found[name] for name in measure.by)
     coverage = n / total if total else None
     return MeasureRow(
@@ -253,13 +253,16 @@ def _drawn(found: Mapping[str, Any], still: bool) -> tuple[float | None, float |
     return low, high
 
 
-def _reason(value: float | None, items: int, drawn: bool) -> str:
+def _reason(value: float | None, items: int, found: Mapping[str, Any]) -> str:
     if value is None:
         return "nothing has a value"
     if items < 2:
         return "one item says nothing about the error"
-    alike = "all draws of the items give the same value" if drawn else "items do not differ"
-    return f"{alike}: nothing shows the error"
+    if "low" not in found:
+        return "items do not differ: nothing shows the error"
+    if _finite(found["low"]) is None:
+        return "too many draws of the items have no value: nothing shows the error"
+    return "all draws of the items give the same value: nothing shows the error"
 
 
 def _longer(value: float | None, low: float | None, high: float | None) -> float | None:
