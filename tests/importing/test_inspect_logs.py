@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.compiler.compiling import plan_of
 from tests.conftest import Command
+from tripos.annotation import carry_scores
+from tripos.api import find_spec
+from tripos_warehouse.store import Store
 
 LOGS = Path(__file__).parents[1] / "data" / "logs" / "inspect"
+
+
+METRICS = ("match", "partly", "facets_length", "facets_odd", "facets_right")
 
 
 @pytest.fixture
@@ -76,12 +84,35 @@ def test_a_failed_sample_and_a_log_that_was_read_before(folder: Path, tripos: Co
     assert any("without a value" in each["what"] for each in log["left_out"])
     failed = rows(tripos, "select error, reply, status from quiz.samples where status <> 'ok'")
     assert failed == [{"error": "ValueError('the server broke')", "reply": None, "status": "provider_error"}]
+    lacking = rows(tripos, "select metric, count(*) as n from quiz.scores where status = 'provider_error' group by 1")
+    assert {each["metric"]: each["n"] for each in lacking} == dict.fromkeys(METRICS, 1)
+    report = json.loads(tripos("report", "--json").out)
+    assert all(row["n"] < row["total"] == 14 for measure in report["measures"] for row in measure["rows"])
     different = [each for each in log["figures"] if not each["same"]]
     assert {each["score"] for each in different} >= {"match"}, "an item with fewer epochs weighs less here"
     before = sorted((folder / "results" / "commits").iterdir())
     (again,) = imported(tripos, str(LOGS / "failed.json"))["logs"]
     assert (again["new"], again["new_scores"], again["run_id"]) == (0, 0, None)
     assert sorted((folder / "results" / "commits").iterdir()) == before
+
+
+def test_a_failed_score_keeps_its_status_under_a_changed_plan(folder: Path, tripos: Command) -> None:
+    told = json.loads((LOGS / "failed.json").read_text("utf-8"))
+    told["samples"][0]["scores"]["match"] = {"value": math.nan, "reason": "grader_failed", "explanation": "no verdict"}
+    (folder / "log.json").write_text(json.dumps(told), "utf-8")
+    (log,) = imported(tripos, "log.json")["logs"]
+    failed = rows(tripos, "select status, error from quiz.scores where metric = 'match' and value is null order by 1")
+    assert failed[0] == {"status": "parse_failure", "error": "no verdict"}
+    spec = folder / "imported" / "quiz" / "quiz.tripos"
+    scored = "score match = match(response: reply.text)"
+    changed = spec.read_text("utf-8").replace(scored, f'{scored} when item.id != "-"')
+    spec.write_text(changed, "utf-8")
+    plan = plan_of(find_spec(str(spec)).compile({}))
+    store = Store.open(folder / "results", create=False)
+    assert carry_scores(store, plan, log["run_id"]) == 13
+    (step,) = (each for each in plan.scenarios[0].steps if each.name == "match")
+    query = f"select status, count(*) as n from main.scores where fingerprint = '{step.fingerprint}' group by all"
+    assert {each["status"]: each["n"] for each in rows(tripos, query)} == {"scored": 12, "parse_failure": 1}
 
 
 def test_two_logs_are_two_runs_over_the_same_items(folder: Path, tripos: Command) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cache
 from typing import Any
@@ -44,7 +44,10 @@ measure quality = mean(rubric)
 """
 MODELS, JUDGES = ("mock/one", "mock/二:b"), ("mock/j", "mock/k:é")
 RATERS = (*JUDGES, "human/Zoë 王")
-FAILED = ("parse_failure", "refused", "truncated", "provider_error", "undefined", "not_applicable")
+FAILED = (
+    *("parse_failure", "refused", "truncated", "provider_error", "function_error"),
+    *("undefined", "not_applicable"),
+)
 TEXTS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=12)
 
 
@@ -94,6 +97,13 @@ def scores(draw: st.DrawFn) -> tuple[DrawnScore, ...]:
     return tuple(found)
 
 
+def possible(reply: DrawnReply) -> DrawnReply:
+    """Return a reply as it can be: without a text it is neither read nor cut off."""
+    return (
+        reply if reply.text is not None or reply.status not in ("ok", "truncated") else replace(reply, status="refused")
+    )
+
+
 REPLIES = st.lists(
     st.builds(
         DrawnReply,
@@ -101,9 +111,11 @@ REPLIES = st.lists(
         st.integers(0, 3),
         st.integers(0, 2),
         st.none() | TEXTS,
-        st.sampled_from(("ok", "refused", "parse_failure", "provider_error")),
+        st.sampled_from(
+            ("ok", "refused", "parse_failure", "truncated", "provider_error", "undefined", "not_applicable")
+        ),
         scores(),
-    ),
+    ).map(possible),
     min_size=1,
     max_size=12,
     unique_by=lambda each: (each.model, each.item, each.number),
@@ -135,6 +147,7 @@ def write_store(store: Store, replies: Iterable[DrawnReply]) -> None:
             "messages": json.dumps([{"role": "user", "content": f"{reply.text} 😀"}]),
             "reply": reply.text,
             "status": reply.status,
+            "error": None if reply.status in ("ok", "truncated") else f"why: {reply.text}",
             "sample_id": name,
             "created_at": AT + timedelta(seconds=reply.number),
         }

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import tempfile
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 from hypothesis import Phase, given, settings
 
+import tripos
 from tests.conftest import Command
 from tests.interchange.drawn_stores import MODELS, REPLIES, DrawnReply, DrawnScore, plan, write_store
 from tests.interchange.logged import run_exam
+from tripos.cli.main import run_command
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports import sources, write_parquet
 from tripos_warehouse.exports.every_eval_ever import write_eee
@@ -131,6 +134,74 @@ def test_a_log_that_comes_back_has_the_same_values_and_figures(quiz: Path, tripo
         assert Counter((row["model"], row["value"]) for row in back) == expected
     again = tripos("import", "logs", "out-inspect", "--store", "back-inspect", "-o", "specs-inspect")
     assert again.code == 0 and "nothing is new" in again.out
+
+
+@settings(max_examples=6, deadline=None, phases=(Phase.generate,))
+@given(REPLIES)
+def test_a_drawn_store_that_comes_back_has_every_status(replies: list[DrawnReply]) -> None:
+    """`tripos import logs` keeps the status and the error of each reply and score of exported logs."""
+    with opened(replies) as (connection, run, folder):
+        sent = connection.execute("select model, reply, status, error from drawn.samples").fetchall()
+        query = "select sample.model, reply, {}, value, score.status, score.error from {} as score"
+        query += " join {} as sample using (sample_id)"
+        asked = query.format("metric, evaluator, round", "drawn.scores", "drawn.samples")
+        scored = connection.execute(asked).fetchall()
+        write_inspect(connection, plan(), run, folder / "inspect", secrets=True)
+        write_lm_eval(connection, plan(), run, folder / "lm-eval", secrets=True)
+        for tool in ("inspect", "lm-eval"):
+            back = folder / f"back-{tool}"
+            with redirect_stdout(io.StringIO()):
+                words = ["--store", str(back), "-o", str(folder / f"specs-{tool}")]
+                assert run_command(["import", "logs", str(folder / tool), *words]) == 0
+            with tripos.open(back) as results:
+                found = results.sql("select model, reply, status, error from main.samples").fetchall()
+                asked = query.format("score.evaluator", "main.scores", "main.samples")
+                of_scores = results.sql(f"{asked} where score.evaluator is not null").fetchall()
+            assert Counter(found) == Counter(_replied(*row) for row in sent)
+            assert Counter(of_scores) == Counter((*row[:2], _rater(tool, *row[2:5]), *row[5:]) for row in scored)
+
+
+def _replied(model: str, reply: str | None, status: str, error: str | None) -> tuple[str | None, ...]:
+    """A reply without a text cannot be `ok`."""
+    lacks = status == "ok" and reply is None
+    return model, reply, *(("provider_error", "the log has no reply") if lacks else (status, error))
+
+
+def _rater(tool: str, metric: str, evaluator: str | None, number: int | None) -> str:
+    by = "" if evaluator is None else f" by {evaluator}"
+    return f"{tool}/{metric}{by}" + ("" if number is None else f" (round {number})")
+
+
+def test_figures_that_come_back_have_the_same_coverage(quiz: Path, tripos: Command, once: Command) -> None:
+    """Scores that an item is not to have count nowhere, and those that failed count as such, in and out."""
+    run_exam(once)
+    counts = "count(*) filter (status <> 'not_applicable') as n, count(value) as given, round(avg(value), 9) as mean"
+    query = f"select model, scenario, hint, metric, evaluator, {counts} from exam.scores group by all having n > 0"
+    expected = {}
+    for row in rows_of(tripos, query):
+        task = row["scenario"] + (f"_hint_{row['hint']}" if row["hint"] is not None else "")
+        rater = _rater("", row["metric"], row["evaluator"], None)[1:]
+        expected[row["model"], task, rater] = row["n"], row["given"], row["mean"]
+    assert len({given < n for n, given, _ in expected.values()}) == 2, "some have gaps, and some have none"
+    for tool, before in (("inspect", ""), ("lm-eval", "exam_")):
+        assert tripos("export", tool, "-o", f"out-{tool}", "--secrets").code == 0
+        done = tripos("import", "logs", f"out-{tool}", "--store", f"back-{tool}", "-o", f"specs-{tool}", "--json")
+        assert done.code == 0, done.err
+        figures = [each for log in done.data["logs"] for each in log["figures"]]
+        assert figures and all(each["same"] for each in figures)
+        query = f"select model, scenario, evaluator, {counts} from exam.scores group by all having n > 0"
+        found = {}
+        for run in done.data["logs"]:
+            for row in rows_of(tripos, query, "--store", f"back-{tool}", "--run", run["run_id"]):
+                place = row["model"], row["scenario"].removeprefix(before), row["evaluator"].removeprefix(f"{tool}/")
+                found[place] = row["n"], row["given"], row["mean"]
+        assert found == expected
+
+
+def rows_of(tripos: Command, query: str, *words: str) -> list[dict[str, Any]]:
+    done = tripos("sql", query, "--format", "json", *words)
+    assert done.code == 0, done.err
+    return list(done.data)
 
 
 def test_none_of_a_hundred_thousand_scores_is_lost() -> None:

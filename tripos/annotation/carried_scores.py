@@ -167,7 +167,13 @@ def _imported(
                     sample = {**reply.sample, "binding": binding}
                     for each in said.get((reply.sample["sample_id"], step.judgement, binding), ()):
                         value, reason = _part(each, metric)
-                        if value is None or each.round is None:
+                        if each.round is None:
+                            continue
+                        if (failed := _failure(each, metric)) is not None:
+                            yield imported_score(
+                                sample, step, metric, each.evaluator, each.round, None, reason, **failed
+                            )
+                        if value is None:
                             continue
                         try:
                             placed, name = given.scale.read(value), given.scale.chosen(value)
@@ -176,6 +182,13 @@ def _imported(
                         number = value if isinstance(value, float | int) else None
                         about = (each.evaluator, each.round, placed, reason, number)
                         yield imported_score(sample, step, metric, *about, name=name)
+
+
+def _failure(said: _GivenJudgement, key: str) -> dict[str, Any] | None:
+    """Return the status and the error of a score that has no value, where that was told."""
+    part = said.parsed.get(key)
+    told = part if isinstance(part, dict) else {}
+    return {name: told.get(name) for name in ("status", "error")} if told.get("status") else None
 
 
 def _part(said: _GivenJudgement, key: str) -> tuple[float | str | None, str | None]:

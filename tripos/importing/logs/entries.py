@@ -14,13 +14,16 @@ Turn = tuple[str, str]
 @dataclass(frozen=True)
 class LoggedScore:
     """A score of a reply. `name` is the metric, `rater` who gave it, such as `inspect/match`; `said` is the score as it
-    stands in the log, JSON, and `value` the number that it is worth, where it is worth one."""
+    stands in the log, JSON, and `value` the number that it is worth, where it is worth one. Without a value it has the
+    `status` that the log tells, and an `error`."""
 
     name: str
     rater: str
     value: float | None
     said: str | None = None
     reason: str | None = None
+    status: str | None = None
+    error: str | None = None
 
 
 @dataclass(frozen=True)

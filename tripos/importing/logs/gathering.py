@@ -45,6 +45,8 @@ class GatheredLog:
     samples: dict[str, list[int]] = field(default_factory=dict)
     models: dict[str, None] = field(default_factory=dict)
     raters: dict[str, None] = field(default_factory=dict)
+    given: dict[str, dict[tuple[str, str], None]] = field(default_factory=dict)
+    """The scores that samples of a task have, each with its rater."""
     scores: int = 0
     unscored: int = 0
     repeated: int = 0
@@ -99,7 +101,9 @@ class Gathering:
             scores = []
             for score in sample.scores:
                 name = self._score(task, score.name)
-                scores.append(sound([name, score.rater, score.value, score.said, score.reason]))
+                told = [score.value, score.said, score.reason, score.status, score.error]
+                scores.append(sound([name, score.rater, *told]))
+                found.given.setdefault(task, {})[name, scores[-1][1]] = None
                 found.check.add(sample.task, score.name, place, score.value)
                 found.raters[sound(score.rater)] = None
                 found.scores += score.value is not None

@@ -21,7 +21,7 @@ from tripos.runs import run_row, step_rows
 from tripos.ui import Failure
 from tripos_compiler.plan import Ask, Plan, Scenario
 from tripos_compiler.source import DataError
-from tripos_runtime.asking import AGAIN
+from tripos_runtime.asking import AGAIN, FAILED
 from tripos_runtime.datasets import Case, CaseSource, Selection
 from tripos_runtime.drivers import Recorder, given_bindings, item_row, new_run_id, recorded_treatments
 from tripos_runtime.program import Unit
@@ -206,15 +206,18 @@ class _LogRecording:
         self, scenario: Scenario, ask: Ask, unit: Unit, name: str, sample: SpooledSample
     ) -> Iterator[GivenScore]:
         place: Place = scenario.name, ask.fingerprint
-        for metric, rater, value, said, reason in sample.scores:
-            if value is None:
+        for metric, rater, value, said, reason, status, error in (*sample.scores, *self._not_scored(sample, place)):
+            if value is None and status is None:
                 continue
             graded: GradedMetric = self.of.given[place][metric][0]
+            number = chosen = None
             try:
-                number, chosen = graded.scale.read(value), graded.scale.chosen(value)
+                if value is not None:
+                    number, chosen = graded.scale.read(value), graded.scale.chosen(value)
             except UnfitValue as misfit:
                 self.log.left.note(f"score of `{metric}`: {misfit.reason}", sample.place)
                 continue
+            failed = {} if value is not None else {"status": status, "error": error}
             for step in graded.steps:
                 about = {
                     "sample_id": name,
@@ -225,7 +228,16 @@ class _LogRecording:
                     "model": sample.model,
                     "binding": self.bindings[step.fingerprint, unit.sample_binding(ask, sample.number)],
                 }
-                yield imported_score(about, step, metric, rater, 1, number, reason, value, said, chosen)
+                yield imported_score(about, step, metric, rater, 1, number, reason, value, said, chosen, **failed)
+
+    def _not_scored(self, sample: SpooledSample, place: Place) -> Iterator[list[Any]]:
+        """Yield the scores that a reply which failed was to have: what the log scores of others. They are in the
+        denominator of coverage, as in a run."""
+        columns = _columns(sample.told)
+        if columns.get("status") == FAILED and sample.told.get("status") is None:
+            had = {(metric, rater) for metric, rater, *_ in sample.scores}
+            for metric, rater in (pair for pair in self.log.given.get(place[0], {}) if pair not in had):
+                yield [metric, rater, None, None, None, FAILED, columns["error"]]
 
     def _take_scores(
         self, rows: Rows, scores: Sequence[GivenScore], told: Mapping[str, SpooledSample], *, fresh: bool
@@ -237,9 +249,10 @@ class _LogRecording:
         self.found.new_scores += len(change.new)
         self.found.same_scores += len(change.same)
         for each, was in change.changed:
-            before = "nothing" if was is None else f"{was:g}"
+            before = "nothing" if was is None else was if isinstance(was, str) else f"{was:g}"
+            after = each.status if each.value is None else f"{each.value:g}"
             place = told[each.sample["sample_id"]].place
-            self.found.changed.append(f"{place}: {each.metric} was {before}, is {each.value:g}")
+            self.found.changed.append(f"{place}: {each.metric} was {before}, is {after}")
         for table, some in rows_of(change, self.log.source, self.now).items():
             rows.setdefault(table, []).extend(some)
 
@@ -267,10 +280,12 @@ class _LogRecording:
 
 def _columns(told: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns of a reply, with its status where it is not read from it."""
-    columns = {name: value for name, value in told.items() if name not in ("refused", "messages")}
+    columns = {name: value for name, value in told.items() if name not in ("refused", "messages", "status")}
     columns["messages"] = json.dumps(told["messages"], ensure_ascii=False)
-    if told.get("refused"):
+    if told.get("status") is not None:
+        columns["status"] = told["status"]
+    elif told.get("refused"):
         columns["status"] = "refused"
     elif told["reply"] is None:
-        columns |= {"status": "provider_error", "error": told.get("error") or "the log has no reply"}
+        columns |= {"status": FAILED, "error": told.get("error") or "the log has no reply"}
     return columns

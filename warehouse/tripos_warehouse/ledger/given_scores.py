@@ -22,6 +22,8 @@ from tripos_warehouse.errors import StoreError, unwritable
 from tripos_warehouse.store import HUMAN, IMPORT, Locks, Store, only_one, place_of, reading
 
 Row = dict[str, Any]
+SCORED = "scored"
+"""The status of a score that has a value."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,9 @@ class GivenScore:
     other: OtherShown | None = None
     told: str | None = None
     """The score as a log has it, JSON: it is kept as the reply of the judgement."""
+    status: str = SCORED
+    error: str | None = None
+    """Why it has no value, where it has none."""
 
     @property
     def said_of(self) -> str:
@@ -72,6 +77,8 @@ class GivenScore:
     @property
     def part(self) -> dict[str, Any]:
         """Return what stands in the judgement: what was said, whatever a plan makes of it."""
+        if self.status != SCORED:
+            return {"score": None, "reason": self.rationale, "status": self.status, "error": self.error}
         named = {} if self.name is None else {"choice": self.name}
         if self.name is not None and self.other is None:  # what a name stands for may change
             return {"reason": self.rationale, **named}
@@ -119,9 +126,11 @@ def imported_score(
     said: float | None = None,
     told: str | None = None,
     name: str | None = None,
+    status: str = SCORED,
+    error: str | None = None,
 ) -> GivenScore:
     """Return a score of a file; `step` is the one in whose place it stands. `said` is the value in the file, `name` the
-    name that it is, and `told` the score as a log has it."""
+    name that it is, and `told` the score as a log has it. With another `status` it has no value."""
     about = evaluator, round, sample["sample_id"], sample["binding"]
     return GivenScore(
         score_id=digest(["imported score", step.fingerprint, metric, *about]),
@@ -139,6 +148,8 @@ def imported_score(
         said=said,
         told=told,
         name=name,
+        status=status,
+        error=error,
     )
 
 
@@ -211,7 +222,7 @@ def difference(store: Store, given: Sequence[GivenScore]) -> ScoreChanges:
         elif row["value"] == each.value and part == each.part:
             same.append(each)
         else:
-            changed.append((each, row["value"] if each.name is None else part.get("choice")))
+            changed.append((each, part.get("choice", part.get("status", row["value"]))))
     return ScoreChanges(tuple(new), tuple(changed), tuple(same), told)
 
 
@@ -261,7 +272,8 @@ def _score(each: GivenScore, now: datetime) -> Row:
         "metric": each.metric,
         "value": each.value,
         "given": each.given,
-        "status": "scored",
+        "status": each.status,
+        "error": each.error,
         "fingerprint": each.fingerprint,
     }
     return {**_common(each, now), **own, **told}

@@ -11,6 +11,9 @@ from .dimensions import (
     last_turns as last_turns,
     shows_several_times as shows_several_times,
 )
+from .expected_scores import (
+    NOT_GIVEN as NOT_GIVEN,
+)
 from .people import (
     Graders as Graders,
     apart_scorers as apart_scorers,

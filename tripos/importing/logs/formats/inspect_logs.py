@@ -17,6 +17,7 @@ from tripos.importing.logs.entries import (
     OwnFigure,
     Turn,
 )
+from tripos.importing.logs.formats.own_logs import MEAN, is_own_log, reply_status, score_status, task_of
 from tripos.importing.logs.formats.prompts import as_messages, item_of
 from tripos.importing.logs.untrusted import (
     Archive,
@@ -30,6 +31,8 @@ from tripos.importing.logs.untrusted import (
     text,
 )
 from tripos.settings import MOST_DATA_BYTES
+from tripos_runtime.asking import PARSE_FAILURE, REFUSED
+from tripos_runtime.asking.functions import FUNCTION_ERROR
 
 TOOL = "inspect"
 HEADER, STARTED = "header.json", "_journal/start.json"
@@ -38,6 +41,14 @@ LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 WORDS = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
 """The worth of letters and words, as `value_to_float` of Inspect has it."""
 ENDS = {"success": "finished", "error": "interrupted", "cancelled": "interrupted", "started": "interrupted"}
+REASONS = {
+    "refusal": REFUSED,
+    "no_response": PARSE_FAILURE,
+    "invalid_response_format": PARSE_FAILURE,
+    "grader_failed": PARSE_FAILURE,
+    "scoring_failed": FUNCTION_ERROR,
+}
+"""The statuses of scores without a value, by the words of Inspect for the reason."""
 ATTACHED = "attachment://"
 
 
@@ -106,12 +117,13 @@ def _header(head: Mapping[str, Any], path: Path) -> LogHeader:
     status = text(head.get("status")) or "started"
     error = text(mapping(head.get("error")).get("message"))
     name = _task_name(told)
+    figures = _own_figures if is_own_log(head) else _figures
     return LogHeader(
         TOOL,
         name,
         f"{TOOL}:{text(told.get('eval_id')) or text(told.get('task_id')) or path.name}",
         about,
-        tuple(_figures(name, mapping(head.get("results")))),
+        tuple(figures(name, mapping(head.get("results")))),
         status=ENDS.get(status, "interrupted"),
         message=None if status == "success" else f"{status}: {error}" if error else status,
     )
@@ -133,18 +145,34 @@ def _figures(task: str, results: Mapping[str, Any]) -> Iterator[OwnFigure]:
                 yield OwnFigure(task, score, str(metric), value)
 
 
+def _own_figures(_: str, results: Mapping[str, Any]) -> Iterator[OwnFigure]:
+    """Yield the means of scores in a log of Tripos, whose names tell the scenario and the arms."""
+    for each in map(mapping, entries(results.get("scores"))):
+        about, metrics = mapping(each.get("metadata")), mapping(each.get("metrics"))
+        task, name = task_of(about), text(each.get("name"))
+        if task is None or name is None or about.get("kind") != MEAN:
+            continue
+        scenario, _, arms = task.partition(" [")
+        score = name.removeprefix(f"{scenario}: ").removesuffix(f" [{arms}" if arms else "")
+        for figure, here in (("value", "mean"), ("stderr", "stderr")):
+            value = finite(mapping(metrics.get(figure)).get("value"))
+            if value is not None:
+                yield OwnFigure(task, score, here, value)
+
+
 def _samples(said: Any, head: Mapping[str, Any], place: str, left: LeftOut) -> Iterator[LoggedSample]:
     """Yield the sample that a value is; none where it is none."""
     if not isinstance(said, dict) or "id" not in said:
         left.note("sample that is none", place)
         return
     told = mapping(head.get("eval"))
-    reader = _SampleReader(said, place, left)
+    reader = _SampleReader(said, place, left, own=is_own_log(head))
     model = text(told.get("model")) or "unknown"
     epoch = count(said.get("epoch"))
     number = None if epoch is None or epoch < 1 else epoch - 1
     columns = reader.columns(model)
-    sample = LoggedSample(place, _task_name(told), model, reader.item(), number, columns, list(reader.scores()))
+    task = (reader.own and task_of(reader.about)) or _task_name(told)
+    sample = LoggedSample(place, task, model, reader.item(), number, columns, list(reader.scores()))
     for name in ("events", "store"):
         if said.get(name):
             left.note(f"`{name}` of samples", place)
@@ -152,11 +180,12 @@ def _samples(said: Any, head: Mapping[str, Any], place: str, left: LeftOut) -> I
 
 
 class _SampleReader:
-    """Reads one sample."""
+    """Reads one sample; `own` is that Tripos wrote it."""
 
-    def __init__(self, said: dict[str, Any], place: str, left: LeftOut) -> None:
-        self.said, self.place, self.left = said, place, left
+    def __init__(self, said: dict[str, Any], place: str, left: LeftOut, *, own: bool) -> None:
+        self.said, self.place, self.left, self.own = said, place, left, own
         self.attached = mapping(said.get("attachments"))
+        self.about = mapping(said.get("metadata"))
 
     def item(self) -> LoggedItem:
         """Return what the sample asks. What is not asked as a text is told as JSON."""
@@ -165,7 +194,8 @@ class _SampleReader:
         if choices and turns:
             told = [turns[-1][1], *(f"{chr(65 + number)}) {each}" for number, each in enumerate(choices))]
             turns[-1] = (turns[-1][0], "\n".join(told))
-        return item_of(self.said.get("id"), turns, self.said.get("target"))
+        name = self.about.get("item_id") if self.own else None
+        return item_of(self.said.get("id") if name is None else name, turns, self.said.get("target"))
 
     def _asked(self) -> list[Turn]:
         given = self.said.get("input")
@@ -222,6 +252,7 @@ class _SampleReader:
             "reply": reply,
             "error": error if reply is None or error else None,
             "refused": stopped == "content_filter",
+            "status": reply_status(self.about.get("status"), reply) if self.own else None,
             "messages": as_messages(turns),
             "model_served": text(output.get("model")),
             "finish_reason": stopped,
@@ -241,6 +272,8 @@ class _SampleReader:
 
     def _error(self) -> str | None:
         error = text(mapping(self.said.get("error")).get("message"))
+        if self.own and error is None:
+            error = text(mapping(self.said.get("output")).get("error"))
         limit = mapping(self.said.get("limit"))
         if error is None and limit:
             return f"the limit of {text(limit.get('type')) or 'the sample'} was reached"
@@ -248,11 +281,15 @@ class _SampleReader:
 
     def scores(self) -> Iterator[LoggedScore]:
         """Yield the scores, one for each part of a score that has several."""
-        for scorer, said in mapping(self.said.get("scores")).items():
+        for key, said in mapping(self.said.get("scores")).items():
+            scorer = key.removeprefix(f"{self.about.get('scenario')}: ") if self.own else key
             told = mapping(said) if isinstance(said, dict) else {"value": said}
             value = told.get("value")
             reason = text(told.get("explanation")) or None
             kept = said_as_json({name: told.get(name) for name in ("value", "answer", "explanation", "metadata")})
+            status, error = score_status(mapping(told.get("metadata"))) if self.own else (None, None)
+            if status is None and (word := REASONS.get(text(told.get("reason")) or "")) is not None:
+                status, error = word, reason
             rater = f"{TOOL}/{scorer}"
             if isinstance(value, dict):
                 parts = [(f"{scorer}_{name}", part) for name, part in value.items()]
@@ -261,17 +298,19 @@ class _SampleReader:
             else:
                 parts = [(scorer, value)]
             for name, part in parts:
-                yield LoggedScore(name, rater, self._worth(scorer, part), kept, reason)
+                worth = self._worth(part)
+                if worth is None and status is None:
+                    kind = "without a value" if part is None or isinstance(part, float) else "that is no number"
+                    self.left.note(f"score of `{scorer}` {kind}", self.place)
+                failed = (status, error) if worth is None else (None, None)
+                yield LoggedScore(name, rater, worth, kept, reason, *failed)
 
-    def _worth(self, scorer: str, value: Any) -> float | None:
+    @staticmethod
+    def _worth(value: Any) -> float | None:
         if isinstance(value, str):
             worth = LETTERS.get(value, WORDS.get(value.lower()))
             if worth is not None:
                 return worth
             with suppress(ValueError):
                 value = float(value)
-        found = finite(value)
-        if found is None:
-            kind = "without a value" if value is None or isinstance(value, float) else "that is no number"
-            self.left.note(f"score of `{scorer}` {kind}", self.place)
-        return found
+        return finite(value)

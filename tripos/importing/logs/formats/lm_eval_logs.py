@@ -17,8 +17,10 @@ from tripos.importing.logs.entries import (
     OwnFigure,
     Turn,
 )
+from tripos.importing.logs.formats.own_logs import are_own_results, reply_status, score_status
 from tripos.importing.logs.formats.prompts import as_messages, item_of, prompt_turns
 from tripos.importing.logs.untrusted import (
+    count,
     entries,
     finite,
     mapping,
@@ -151,6 +153,7 @@ def _title(metric: str, filter_: str | None) -> str:
 def _samples(
     path: Path, head: Mapping[str, Any], tasks: Sequence[str], model: str, left: LeftOut
 ) -> Iterator[LoggedSample]:
+    own = are_own_results(head)
     for task in tasks:
         file = path.with_name(f"{SAMPLES}{task}{path.stem.removeprefix(RESULTS)}.jsonl")
         if not file.is_file():
@@ -165,7 +168,7 @@ def _samples(
             if reason is not None or "doc_id" not in row:
                 left.note(f"line that is no sample{f': {reason}' if reason else ''}", place)
                 continue
-            reader = _RowReader(row, kind, place, left)
+            reader = _RowReader(row, kind, place, left, own=own)
             filters.add(reader.filter)
             name = said_as_json([row["doc_id"], row.get("doc_hash")])
             yield from reader.samples(task, model, further=len(filters) > 1 and name in before)
@@ -173,13 +176,16 @@ def _samples(
 
 
 class _RowReader:
-    """Reads one line: an item with its replies, and the scores of one filter."""
+    """Reads one line: an item with its replies, and the scores of one filter. Of a line that is Tripos' `own` the last
+    request has the reply, and `scores` the statuses."""
 
-    def __init__(self, row: dict[str, Any], kind: str | None, place: str, left: LeftOut) -> None:
-        self.row, self.place, self.left = row, place, left
+    def __init__(self, row: dict[str, Any], kind: str | None, place: str, left: LeftOut, *, own: bool) -> None:
+        self.row, self.place, self.left, self.own = row, place, left, own
         self.filter = text(row.get("filter")) or NO_FILTER
         self.arguments = [_argument(each) for each in _listed(row.get("arguments"))]
         self.kind = kind or (CHOSEN if len(self.arguments) > 1 else None)
+        told = map(mapping, entries(row.get("scores"))) if own else ()
+        self.statuses = {text(each.get("name")): score_status(each) for each in told}
 
     def samples(self, task: str, model: str, *, further: bool) -> Iterator[LoggedSample]:
         """Yield a sample for each reply to the item. Its scores are of all replies together, and stand with the
@@ -195,7 +201,20 @@ class _RowReader:
                 "messages": as_messages(turns),
                 "error": None if reply is not None else "the log has no reply",
             }
-            yield LoggedSample(self.place, task, model, item, number, told, scores if number == 0 else [], further)
+            if self.own:
+                told |= self._own_columns(reply)
+            mine = scores if number == 0 else []
+            place = count(self.row.get("sample_number")) if self.own else number
+            yield LoggedSample(self.place, task, model, item, place, told, mine, further)
+
+    def _own_columns(self, reply: str | None) -> dict[str, Any]:
+        status = reply_status(self.row.get("status"), reply)
+        told: dict[str, Any] = {"status": status}
+        if self.kind not in LIKELIHOODS and self.arguments:
+            told["messages"] = as_messages(prompt_turns(self.arguments[-1][0]))
+        if status is not None:
+            told["error"] = text(self.row.get("error"))
+        return told
 
     def _item(self) -> tuple[LoggedItem, list[Turn], list[str]]:
         asked = list(dict.fromkeys(context for context, _ in self.arguments))
@@ -213,7 +232,8 @@ class _RowReader:
         """Return the replies: texts that were written, or the continuation of the greatest likelihood."""
         said = entries(self.row.get("resps"))
         if self.kind not in LIKELIHOODS:
-            return [text(each) for each in (entries(said[0]) if said else [])] or [None]
+            place = -1 if self.own else 0
+            return [text(each) for each in (entries(said[place]) if said else [])] or [None]
         if self.kind == ROLLING:
             return [text(_first(each)) for each in said] or [None]
         values = [likelihood for likelihood, _ in self._likelihoods()][: len(options)]
@@ -244,10 +264,11 @@ class _RowReader:
                 for number, part in enumerate(parts):
                     yield LoggedScore(f"{title}_{number}", rater, finite(part), said)
                 continue
-            if finite(value) is None:
+            status, error = self.statuses.get(metric, (None, None)) if finite(value) is None else (None, None)
+            if finite(value) is None and status is None:
                 kind = "without a value" if value is None or isinstance(value, float) else "that is no number"
                 self.left.note(f"score of `{title}` {kind}", self.place)
-            yield LoggedScore(title, rater, finite(value), said)
+            yield LoggedScore(title, rater, finite(value), said, None, status, error)
 
 
 def _listed(value: Any) -> list[Any]:
