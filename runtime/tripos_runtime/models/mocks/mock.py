@@ -18,7 +18,7 @@ from tripos_compiler.language.library import media_in, without_media
 from tripos_compiler.plan import OptionLikelihood, write_likelihoods, write_token_probabilities
 from tripos_runtime.models.base import FREE, RESULT, Message, ModelError, Price, Reply, Request
 from tripos_runtime.models.catalog import tokens_of
-from tripos_runtime.models.mocks.mock_answers import answered, carelessly_answered
+from tripos_runtime.models.mocks.mock_answers import answered, carelessly_answered, rated
 from tripos_runtime.models.mocks.mock_author import author_text
 from tripos_runtime.models.mocks.mock_careless import careless_text
 from tripos_runtime.models.mocks.mock_student import student_named
@@ -266,7 +266,8 @@ def _careful_text(request: Request, key: str, *, chinese: bool) -> str:
         return calls_made(request.tools, key, chinese=chinese)
     if request.schema is None:
         text = sentences(3, key, chinese=chinese)
-        return answered(text, _last(request), key, plain=request.plain, chinese=chinese)
+        text = answered(text, _last(request), key, plain=request.plain, chinese=chinese)
+        return rated(text, "\n".join(each.content for each in request.messages), key)
     return json.dumps(value_of(request.schema, key, "kind", chinese=chinese), ensure_ascii=False)
 
 

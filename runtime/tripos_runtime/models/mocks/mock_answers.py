@@ -1,4 +1,4 @@
-"""Free replies of the mock models to questions with options: texts that end in the letter of one, which a hash draws.
+"""Free replies of the mock models: texts that end in the letter of an option or in a rating, which a hash draws.
 
 The mocks know no key and see none. So a share of right letters is that of chance, and every reply can be read.
 """
@@ -17,6 +17,11 @@ BARE = re.compile(
     r"|\b(?:answer|reply)\s+with\s+(?:a|the)\s+letter\b|只.{0,6}字母"
 )
 """Asks for a letter, and for no more."""
+
+
+RATING = re.compile(r"\[\[rating\]\]", re.IGNORECASE)
+"""Asks for a rating in double brackets, as judges of MT-Bench give it."""
+SCALE = re.compile(r"\b(\d+) (?:to|and) (\d+)\b")
 
 
 def letters_shown(text: str) -> list[str]:
@@ -67,6 +72,19 @@ def answered(text: str, asked: str, key: str, *, plain: bool, chinese: bool) -> 
     if plain or BARE.search(asked):
         return letter
     return f"{text}答案是{letter}。" if chinese else f"{text} The answer is {letter}."
+
+
+def rated(text: str, asked: str, key: str) -> str:
+    """Return a free reply with a rating at its end, where what is `asked` shows the form `[[rating]]`: a number of the
+    first scale that it names, or of 1 to 10.
+
+    >>> rated("Good.", "Rate it from 1 to 5 in this form: [[rating]].", "k"), rated("Good.", "Rate it.", "k")
+    ('Good. Rating: [[1]]', 'Good.')
+    """
+    if not RATING.search(asked):
+        return text
+    low, high = map(int, scale.groups() if (scale := SCALE.search(asked)) else ("1", "10"))
+    return f"{text} Rating: [[{low + draw(max(high - low + 1, 1), key, 'rating')}]]"
 
 
 def carelessly_answered(asked: str, key: str, *, plain: bool, chinese: bool) -> str:

@@ -1,0 +1,42 @@
+"""MT-Bench by FastChat: every rating that it reads from a judgement, and its means by turn and by category."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.gallery.originals.mt_bench import CATEGORIES, WITH_REFERENCES, answer, judgement, questions, references
+from tests.gallery.playing import facts_of, play
+
+VERDICTS = Path(__file__).parent / "verdicts" / "mt_bench.jsonl"
+
+
+def test_ratings_and_means_are_those_of_fastchat(tmp_path: Path) -> None:
+    lines = [json.loads(line) for line in VERDICTS.read_text("utf-8").splitlines()]
+    by_question = {each["turns"][0]: each for each in questions()}
+    sent: dict[tuple[str, int], list[str]] = {}
+
+    def judge(messages: list[str]) -> str:
+        found = re.search(r"\w+ <\d+> one\?", messages[-1])
+        assert found is not None
+        turn = 2 if "### User:" in messages[-1] else 1
+        sent[found[0], turn] = messages
+        return judgement(by_question[found[0]], turn)
+
+    files = {"question.jsonl": questions(), "reference_answer/gpt-4.jsonl": references()}
+    figures = play(tmp_path, "mt_bench", files, lambda messages: answer(messages[-1]), {"judge": judge})
+    ratings = {(s.fields["question_id"], int(s.metric[-1])): -1 if s.value is None else s.value for s in figures.scores}
+    assert ratings == {(each["id"], each["turn"]): each["score"] for each in lines if "id" in each}
+    assert len(ratings) == facts_of("mt_bench").replies
+    means = {each["of"]: each["means"] for each in lines if "of" in each}
+    apart = facts_of("mt_bench").apart
+    shown = [figures[name].value for name in ("first_turn", "second_turn", "average")]
+    assert shown == pytest.approx(means["all"], abs=apart)
+    assert figures.by("by_category") == pytest.approx({name: means[name][2] for name in CATEGORIES}, abs=apart)
+    # Solutions are shown where they must be, one for the first turn and both for the second.
+    for (question, turn), messages in sent.items():
+        assert messages[-1].count("solution of") == (turn if question.split()[0] in WITH_REFERENCES else 0)
+        assert messages[-1].count("answer {to}") == turn - (("<7>" in question) * turn)
