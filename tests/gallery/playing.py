@@ -89,4 +89,4 @@ def facts_of(name: str) -> Facts:
 def verdicts_of(name: str) -> list[dict[str, Any]]:
     """Return the rows, replies and verdicts that `originals/NAME.py` stored: what the original's scorer said."""
     text = (VERDICTS / f"{name}.jsonl").read_text("utf-8")
-    return [json.loads(line) for line in text.splitlines()]
+    return [json.loads(line) for line in text.split("\n") if line]
