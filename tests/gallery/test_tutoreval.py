@@ -1,0 +1,63 @@
+"""TutorEval by the authors' own parsing of verdicts and their own totals: `originals/tutoreval.py`."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.gallery.playing import facts_of, play
+
+FIELDS = ("closed_book", "answer_in_chapter", "misleading_question", "difficulty", "domain")
+
+
+def test_grades_and_figures_are_those_of_the_authors_scripts(tmp_path: Path) -> None:
+    read = (Path(__file__).parent / "verdicts/tutoreval.jsonl").read_text("utf-8").splitlines()
+    *told, last = [json.loads(line) for line in read]
+    facts = facts_of("tutoreval")
+    assert len(told) == facts.replies
+    rows = [
+        {"chapter": f"chapter {number:03}", "question": f"question {number:03}", "key_points": f"points {number:03}"}
+        | {name: row[name] for name in FIELDS}
+        for number, row in enumerate(told)
+    ]
+    seen: list[tuple[str, str]] = []
+
+    def answer(messages: list[str]) -> str:
+        (number,) = re.findall(r"question (\d{3})", messages[-1])
+        assert "points" not in messages[-1] and messages[0].startswith("You are a teacher")
+        assert re.findall(r"chapter (\d{3})", messages[-1]) in ([], [number])
+        return f"answer {number}"
+
+    def judge(messages: list[str]) -> str:
+        (number,) = re.findall(r"answer (\d{3})", messages[-1])
+        assert f"question {number}" in messages[-1] and f"points {number}" in messages[-1]
+        seen.append((number, "open" if f"chapter {number}" in messages[-1] else "closed"))
+        return str(told[int(number)]["verdict"])
+
+    figures = play(tmp_path, "tutoreval", {"questions.jsonl": rows}, answer, {"judge": judge})
+    closed = [number for number, row in enumerate(told) if row["closed_book"]]
+    assert len(seen) == len(told) + len(closed)
+    for metric in ("presentation", "correctness"):
+        found = {
+            (score.scenario, score.fields["question"]): score.value
+            for score in figures.scores
+            if score.metric == metric
+        }
+        wanted = {("open_book", f"question {number:03}"): row[metric] for number, row in enumerate(told)}
+        wanted |= {("closed_book", f"question {number:03}"): told[number][metric] for number in closed}
+        assert found == wanted
+    near = lambda value: pytest.approx(value, abs=facts.apart)  # noqa: E731
+    opened, shut = last["figures"]["open"], last["figures"]["closed"]
+    assert figures["total"].value == figures["open_book.total"].value == near(opened["total"])
+    assert figures["open_book.presentation"].value == near(opened["presentation_score"])
+    assert figures.by("open_book.by_domain") == near(
+        {name: opened[name] for name in ("life_sciences", "math", "physics")}
+    )
+    assert figures.by("open_book.by_difficulty") == near({name: opened[name] for name in ("easy", "hard")})
+    assert figures["open_book.misleading"].value == near(opened["misleading_questions"])
+    assert figures["open_book.in_chapter"].value == near(opened["answer_in_chapter"])
+    assert figures["closed_book.total"].value == near(shut["total"])
+    assert figures["closed_book.presentation"].value == near(shut["presentation_score"])
