@@ -12,6 +12,8 @@ import pytest
 from rich.cells import cell_len
 
 from tests.conftest import Command
+from tripos.api.compilation import find_spec
+from tripos_warehouse.report import Board, Standing, mean_win_rates
 
 ITEMS = 12
 NUMBERS = """\
@@ -253,7 +255,7 @@ def test_a_board_has_room_in_80_columns(numbers: Path, tripos: Command, once: Co
     both = ("--measure", "numbers=both", *(each for _ in range(3) for each in ("--measure", "numbers=doubled")))
     done = tripos("leaderboard", *both)
     assert done.code == 0
-    assert "side by side" in done.out
+    assert "all boards, with ranks" in done.out
     assert max(map(len, done.out.splitlines())) <= 80
 
 
@@ -298,3 +300,35 @@ def test_models_that_others_graded_are_not_told_apart(quiz: Path, tripos: Comman
     found = tripos("leaderboard", "--json").data["boards"]
     assert all(each["rank"] == 1 for board in found for each in board["models"])
     assert "not all were graded by the same" in tripos("leaderboard").out
+
+
+def test_mean_win_rates_take_shared_ranks_as_half_and_benchmarks_as_one(numbers: Path) -> None:
+    plan = find_spec(str(numbers / "numbers.tripos")).compile().plan
+    assert plan is not None
+
+    def board(name: str, **ranks: int) -> Board:
+        standings = tuple(
+            Standing(model, 0.0, None, None, 1, 1, 1, 1.0, rank, False, "a", ()) for model, rank in ranks.items()
+        )
+        return Board(name, "1.0.0", plan.measures[0], standings)
+
+    boards = [board("a", x=1, y=1, z=3), board("a", x=3, y=1, z=1), board("b", x=1, y=2), board("c", z=1)]
+    rates = mean_win_rates(boards)
+    # x: a is (0.75 + 0) / 2, b is 1. y: a is 0.75 twice, b is 0. z is on one benchmark with others.
+    assert rates == {"x": pytest.approx(0.6875), "y": pytest.approx(0.375)}
+    assert list(rates) == ["x", "y"]
+    assert mean_win_rates(boards[:2]) == {}
+
+
+def test_a_run_of_several_benchmarks_ends_with_all_their_boards(
+    numbers: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (numbers / "numbers.tripos").read_text("utf-8")
+    (numbers / "others.tripos").write_text(text.replace("benchmark numbers", "benchmark others"), "utf-8")
+    done = tripos("run", "numbers.tripos", "others.tripos", "--model", "mock/careful,mock/careless")
+    *_, table = done.out.partition("all boards, with ranks (= is shared):")
+    assert ("numbers 1.0.0: both" in table, "others 1.0.0: both" in table) == (True, True)
+    assert "mean win rate" in table
+    assert table.rstrip().endswith("tripos leaderboard")
+    one = tripos("run", "numbers.tripos", "--model", "mock/careful,mock/careless")
+    assert "all boards" not in one.out

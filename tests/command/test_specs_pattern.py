@@ -32,7 +32,7 @@ def pattern(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_specs_holds_the_four_benchmarks_and_what_they_share(pattern: list[str]) -> None:
     assert [path for path in pattern if not holds_parts(Path(path))] == BENCHMARKS
-    assert [path for path in pattern if holds_parts(Path(path))] == ["specs/common"]
+    assert [path for path in pattern if holds_parts(Path(path))] == ["specs/common", "specs/gallery"]
 
 
 @pytest.mark.long
@@ -42,6 +42,8 @@ def test_all_four_run_and_a_second_run_asks_nothing(pattern: list[str], tripos: 
     assert done.code == 0, done.err
     assert [line.split() for line in done.err.splitlines()[-4:]] == [[path, "good"] for path in BENCHMARKS]
     assert "specs/common" not in done.err
+    assert "specs/gallery" not in done.err
+    assert "all boards, with ranks" in done.out
     again = tripos("run", *pattern, *MODELS, *store)
     told = [line for line in again.err.splitlines() if line.startswith("finished")]
     assert (again.code, len(told)) == (0, 4)

@@ -191,8 +191,11 @@ def holds_benchmark(path: Path) -> bool:
 
 
 def holds_parts(path: Path) -> bool:
-    """Return true if a path is a folder of spec files without a benchmark: declarations that benchmarks `use`."""
-    return path.is_dir() and not holds_benchmark(path) and any(path.glob("*.tripos"))
+    """Return true if a path is a folder without a benchmark of its own that has its use: spec files with declarations
+    that benchmarks `use`, or folders with a benchmark each."""
+    if not path.is_dir() or holds_benchmark(path):
+        return False
+    return any(path.glob("*.tripos")) or any(holds_benchmark(each) for each in path.iterdir() if each.is_dir())
 
 
 def _text(path: Path) -> str:

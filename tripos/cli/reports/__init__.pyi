@@ -1,3 +1,6 @@
+from .leaderboard import (
+    together_lines as together_lines,
+)
 from .report import (
     show_headline as show_headline,
     store_options as store_options,

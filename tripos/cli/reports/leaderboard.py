@@ -43,6 +43,7 @@ from tripos_warehouse.report import (
     board_table,
     is_short,
     leaderboard_of,
+    mean_win_rates,
     named_board,
 )
 
@@ -105,6 +106,7 @@ def sources_of(figures: Sequence[Published]) -> str:
 
 
 NOTHING = "—"
+RATES = "mean win rate: the share of other models that rank below, shared ranks one half; mean over benchmarks"
 LETTERS = "ranks: = is shared; models that share a letter cannot be told apart (Holm, 5 %)"
 HEAD = (
     *("benchmark", "version", "measure", "rank", "tied", "letters", "model", "value", "low", "high"),
@@ -115,6 +117,10 @@ NEXT = " | "
 """What stands between two notes in a cell of CSV."""
 WIDEST_MODEL = 32
 """Columns that the name of a model gets at most in a text; what is longer goes on in the next line."""
+
+
+WIDEST_TITLE, WIDEST_OF_MANY = 34, 18
+"""The same for the name of a board in a table of all, and of a model that heads a column there."""
 
 
 def main(options: Namespace) -> int:
@@ -147,7 +153,7 @@ def main(options: Namespace) -> int:
             for board in boards
             for beside in [on_board(published, board)]
         ]
-        data = {"format": "tripos.leaderboard/1", "boards": shown}
+        data = {"format": "tripos.leaderboard/1", "boards": shown, "mean_win_rates": mean_win_rates(boards)}
         print_json(data)
     elif form == "csv":
         show_output(_csv(boards, published))
@@ -159,9 +165,7 @@ def main(options: Namespace) -> int:
 
 
 def _text(boards: Sequence[Board], width: int, published: Sequence[Published]) -> list[str]:
-    lines: list[str] = []
-    if any(each.model.startswith(PROVING) for board in boards for each in board.standings):
-        lines += [*fold(localized(CAUTION), width), ""]
+    lines = _caution_lines(boards, width)
     for board in boards:
         lines += [*fold(_title(board), width), *_table(_rows(board, published)), ""]
         if board.by_people:
@@ -170,9 +174,19 @@ def _text(boards: Sequence[Board], width: int, published: Sequence[Published]) -
         lines += [part for note in notes for part in _note(note, width)]
         lines += [""] if notes else []
     if len(boards) > 1:
-        lines += [*_side_by_side(boards, width), ""]
+        lines += [*_overview_lines(boards, width), ""]
     lines += fold(localized(LETTERS), width)
     return lines
+
+
+def together_lines(boards: Sequence[Board], width: int) -> list[str]:
+    """Return the overview of several boards by itself, with the caution about mock models."""
+    return [*_caution_lines(boards, width), *_overview_lines(boards, width)]
+
+
+def _caution_lines(boards: Sequence[Board], width: int) -> list[str]:
+    mocked = any(each.model.startswith(PROVING) for board in boards for each in board.standings)
+    return [*fold(localized(CAUTION), width), ""] if mocked else []
 
 
 def _note(note: str, width: int) -> list[str]:
@@ -251,30 +265,40 @@ def _table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0, 1, 5), names
     )
 
 
-def _side_by_side(boards: Sequence[Board], width: int) -> list[str]:
-    """Return every model over all boards: its value and rank, as many boards beside each other as there is room for."""
+def _overview_lines(boards: Sequence[Board], width: int) -> list[str]:
+    """Return every board in a line, with the value and rank of each model, as many models beside each other as there
+    is room for; below them the mean win rates, where models meet on several benchmarks."""
     models = list(dict.fromkeys(each.model for board in boards for each in board.standings))
-    first = max([len("model"), *(min(cell_len(harmless(model)), WIDEST_MODEL) for model in models)])
-    labels = [chr(ord("A") + at) if at < 26 else str(at + 1) for at in range(len(boards))]
+    titles = [_title(board) for board in boards]
     found = [{each.model: each for each in board.standings} for board in boards]
-    cells = [
-        [f"{_shower(board)(each.value)} ({_rank(each)})" if (each := of.get(model)) else NOTHING for model in models]
-        for board, of in zip(boards, found, strict=True)
+    rates = mean_win_rates(boards)
+    names = tuple([*titles, localized("mean win rate")] if rates else titles)
+    columns = []
+    for model in models:
+        cells = [
+            f"{_shower(board)(each.value)} ({_rank(each)})" if (each := of.get(model)) else NOTHING
+            for board, of in zip(boards, found, strict=True)
+        ]
+        columns.append([*cells, f"{rates[model]:.3f}" if model in rates else NOTHING] if rates else cells)
+    first = min(max(map(cell_len, names)), WIDEST_TITLE)
+    sizes = [
+        max(min(cell_len(harmless(model)), WIDEST_OF_MANY), *map(len, cells))
+        for model, cells in zip(models, columns, strict=True)
     ]
-    sizes = [max([len(label), *map(len, column)]) for label, column in zip(labels, cells, strict=True)]
-    lines = [localized("side by side, with ranks:")]
-    lines += [f"  {label}  {_title(board)}" for label, board in zip(labels, boards, strict=True)]
-    lines = [part for line in lines for part in fold(line, width)]
+    lines = fold(localized("all boards, with ranks (= is shared):"), width)
     at = 0
-    while at < len(boards):
+    while at < len(models):
         end, used = at + 1, first + 2 + sizes[at]
-        while end < len(boards) and used + 2 + sizes[end] <= width:
+        while end < len(models) and used + 2 + sizes[end] <= width:
             used += 2 + sizes[end]
             end += 1
-        names = TextColumn(localized("model"), tuple(map(harmless, models)), most=WIDEST_MODEL)
-        beside = [TextColumn(labels[i], tuple(cells[i]), right=True) for i in range(at, end)]
-        lines += ["", *grid([names, *beside], table_width())]
+        beside = [
+            TextColumn(harmless(models[i]), tuple(columns[i]), right=True, most=WIDEST_OF_MANY) for i in range(at, end)
+        ]
+        lines += ["", *grid([TextColumn(localized("board"), names, most=WIDEST_TITLE), *beside], table_width())]
         at = end
+    if rates:
+        lines += ["", *fold(localized(RATES), width)]
     return lines
 
 

@@ -15,9 +15,20 @@ from pathlib import Path
 
 from tripos.api import holds_benchmark, holds_parts
 from tripos.settings import ChosenSettings, chosen_settings
-from tripos.ui import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, USAGE, Failure, print_stderr, show_json
+from tripos.ui import (
+    GOOD,
+    INTERRUPTED,
+    NOT_HELD,
+    SOME_FAILED,
+    USAGE,
+    Failure,
+    print_stderr,
+    show_json,
+    show_text,
+    terminal_width,
+)
 from tripos_compiler.compile import Compilation
-from tripos_compiler.diagnostics import nearest
+from tripos_compiler.diagnostics import localized, nearest
 from tripos_compiler.plan import Role
 from tripos_compiler.source import dataclass
 from tripos_runtime.datasets import DataFolders
@@ -46,6 +57,12 @@ class _Read:
         """The name of the role that `--model` fills."""
         return next((role.name for role in self._roles() if role.kind == "compared"), None)
 
+    @property
+    def name(self) -> str | None:
+        """The name of the benchmark; `None` where it has no plan."""
+        plan = None if self.compiled is None else self.compiled[0].plan
+        return None if plan is None else plan.benchmark.name
+
     def _roles(self) -> Sequence[Role]:
         plan = None if self.compiled is None else self.compiled[0].plan
         return () if plan is None else plan.roles
@@ -72,12 +89,32 @@ def main(options: Namespace) -> int:
         budget = Budget.parse(chosen.config.budget) if chosen.config.budget else None
     except BudgetError as error:
         raise Failure(error.code, error.message, error.hint) from error
-    return each_of(options, chosen, partial(run.run_compiled, budget=budget))
+    together = None if options.json or options.dry_run else partial(_show_together, options)
+    return each_of(options, chosen, partial(run.run_compiled, budget=budget), together)
 
 
-def each_of(options: Namespace, chosen: ChosenSettings, do: Doing) -> int:
-    """Do one thing with every benchmark that was named; return the worst exit code. Raises `Failure` where no path has
-    a benchmark, or a role is given that none of them has."""
+def _show_together(options: Namespace, names: Sequence[str]) -> None:
+    """Print the boards of several benchmarks in one table, where there are models to rank on two of them."""
+    from tripos.cli.inputs import open_store
+    from tripos.cli.reports import store_options, together_lines
+    from tripos_compiler.language.changes import are_comparable
+    from tripos_warehouse.errors import StoreError
+    from tripos_warehouse.report import leaderboard_of
+
+    try:
+        boards = leaderboard_of(open_store(options), {}, benchmarks=names, comparable=are_comparable)
+    except (StoreError, Failure):
+        return  # each run has told why nothing of it can be read
+    if len(boards) > 1:
+        show_text("\n".join(["", *(line.rstrip() for line in together_lines(boards, terminal_width())), ""]))
+        show_text(f"{localized('with intervals')}  tripos leaderboard {store_options(options)}".rstrip())
+
+
+def each_of(
+    options: Namespace, chosen: ChosenSettings, do: Doing, after: Callable[[Sequence[str]], None] | None = None
+) -> int:
+    """Do one thing with every benchmark that was named, and `after` that one with the names of all that could be;
+    return the worst exit code. Raises `Failure` where no path has a benchmark, or a role is given that none has."""
     benchmarks = [_read(options, path, chosen) for path in _with_benchmark(options.paths)]
     if not benchmarks:
         raise Failure("E0108", "none of the paths holds a benchmark", "give .tripos files, or folders that hold one")
@@ -96,6 +133,8 @@ def each_of(options: Namespace, chosen: ChosenSettings, do: Doing) -> int:
     if not options.json:
         sys.stdout.flush()
         print_stderr("\n" + "\n".join(_outcome_lines(benchmarks, codes)))
+    if after is not None and worst != INTERRUPTED:
+        after([each.name for each, (_, code) in zip(benchmarks, codes, strict=True) if each.name and code != USAGE])
     return worst
 
 

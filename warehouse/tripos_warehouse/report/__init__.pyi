@@ -9,6 +9,7 @@ from .boards import (
     items_by_model as items_by_model,
     leaderboard as leaderboard,
     leaderboard_of as leaderboard_of,
+    mean_win_rates as mean_win_rates,
     named_board as named_board,
     promote as promote,
     promotions as promotions,

@@ -17,6 +17,7 @@ from .ranking import (
     Board as Board,
     Standing as Standing,
     leaderboard as leaderboard,
+    mean_win_rates as mean_win_rates,
 )
 from .remarks import (
     BoardNote as BoardNote,

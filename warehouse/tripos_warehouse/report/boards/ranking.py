@@ -347,3 +347,23 @@ def _differences(
             if frozenset(pair) in pairs[both]:
                 found[pair] = difference
     return found
+
+
+def mean_win_rates(boards: Sequence[Board]) -> dict[str, float]:
+    """Return the mean win rate of each model over benchmarks, the best first: the share of the other models of a board
+    that rank below it, those that share its rank counting one half; then the mean over the boards of a benchmark, and
+    over the benchmarks that the model is on with others (after Liang et al., 2023, HELM, who compare values and not
+    ranks). Nothing for fewer than two such benchmarks."""
+    rates: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for board in boards:
+        others = len(board.standings) - 1
+        for each in board.standings if others else ():
+            below = sum(other.rank > each.rank for other in board.standings)
+            shared = sum(other.rank == each.rank for other in board.standings) - 1
+            rates[each.model][board.benchmark].append((below + shared / 2) / others)
+    means = {
+        model: sum(sum(found) / len(found) for found in of.values()) / len(of)
+        for model, of in rates.items()
+        if len(of) > 1
+    }
+    return dict(sorted(means.items(), key=lambda pair: (-pair[1], pair[0])))
