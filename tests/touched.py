@@ -27,6 +27,7 @@ AREAS: dict[str, tuple[str, ...]] = {
     "docs/": ("tests/docs",),
     "runtime/": ("tests/batches", "tests/faults", "tests/kills", "tests/reuse", "tests/runtime", *BENCHMARKS),
     "specs/": ("tests/docs", *BENCHMARKS),
+    "specs/gallery/": ("tests/gallery",),
     "tripos/annotation/": ("tests/annotation",),
     "tripos/cli/": ("tests/command", "tests/languages"),
     "tripos/runs/clusters/": ("tests/clusters",),
