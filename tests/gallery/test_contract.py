@@ -70,8 +70,12 @@ def test_a_copy_of_it_runs_with_mock_models(
     copied = tripos("check", "copied")
     assert (copied.code, copied.err) == (0, "")
     monkeypatch.chdir(tmp_path / "copied")
+    lines = json.loads(tripos("run", ".", "--dry-run", "--json").out)["calls"]
     done = tripos("run", ".", "--json")
     assert done.code == 0, done.err
+    run = json.loads(done.out)
+    least, most = (sum(line["calls"][end] for line in lines) for end in ("low", "high"))
+    assert least <= run["calls"]["asked"] <= most, (least, run["calls"], most)
     measures = json.loads(tripos("report", "--json").out)["measures"]
     assert [row for measure in measures for row in measure["rows"] if row["value"] is not None]
     again = json.loads(tripos("run", ".", "--json").out)["calls"]
