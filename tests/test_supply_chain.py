@@ -28,8 +28,8 @@ KNOWN = {
     # `__init__` of the dataclasses of the compiler, from the names of their fields, as Python's own decorator does it.
     ("compiler/tripos_compiler/source/data_classes.py", "exec"),
     # The one place that runs functions of a benchmark, from the bytes that were checked.
-    ("runtime/tripos_runtime/asking/functions/plugins.py", "exec"),
-    ("runtime/tripos_runtime/asking/functions/plugins.py", "compile"),
+    ("runtime/tripos_runtime/asking/functions/modules.py", "exec"),
+    ("runtime/tripos_runtime/asking/functions/modules.py", "compile"),
     # Aggregates of benchmarks that the user ran, or whose spec the user named, from the text that was read then.
     ("warehouse/tripos_warehouse/statistics/user_functions.py", "exec"),
     ("warehouse/tripos_warehouse/statistics/user_functions.py", "compile"),

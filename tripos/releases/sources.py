@@ -92,15 +92,17 @@ def _unlisted(release: Release, plan: Plan, extended: Sequence[FoundRelease]) ->
 
 
 def _holds(release: Release, plugin: Plugin) -> bool:
-    """Return true if a file of functions is one of a release, with the text that the plan says."""
-    assert plugin.path is not None
+    """Return true if the files of functions are those of a release, with the texts that the plan says."""
     near = "" if plugin.release is not None else posixpath.dirname(release.manifest.main)
-    name = posixpath.normpath(posixpath.join(near, plugin.path))
-    path = release.folder / name
+    return all(_has(release, posixpath.normpath(posixpath.join(near, path)), sha) for path, sha in plugin.files.items())
+
+
+def _has(release: Release, name: str, sha256: str) -> bool:
+    """Return true if a release has a text of a name, with its digest."""
     if name not in {each.path for each in release.manifest.files} or file_fault(release.folder, name) is not None:
         return False
     try:
-        return hashlib.sha256(path.read_text("utf-8").encode()).hexdigest() == plugin.version
+        return hashlib.sha256((release.folder / name).read_text("utf-8").encode()).hexdigest() == sha256
     except (OSError, UnicodeDecodeError):
         return False
 

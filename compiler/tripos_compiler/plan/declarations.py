@@ -105,6 +105,7 @@ class Plugin(Ordered):
     folder of the spec's main file, or the entry point `function` of an installed package, without a path.
 
     `version` is the SHA-256 of the file's text, or the package and its version: a changed function is another function.
+    Of a file that imports others beside it, it stands for all of them, and `modules` has the SHA-256 of each.
     Of a release that is extended, `release` is its name and version, and `path` is as seen from its folder.
     `parameters` are in the order in which values are handed to them.
     """
@@ -129,6 +130,12 @@ class Plugin(Ordered):
     purity: Literal["proved", "declared"] | None = None
     """Why its value depends on its arguments alone: its source proves it, or else its author says so; None where
     neither does."""
+    modules: dict[str, str] = {}
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Its Python files, with the SHA-256 of the text of each."""
+        return self.modules or ({} if self.path is None else {self.path: self.version})
 
     @property
     def pure(self) -> bool:

@@ -115,7 +115,7 @@ def own_sources(compilation: Compilation) -> list[str]:
 def spec_root(compilation: Compilation, plan: Plan) -> Path:
     """Return the folder that holds every file of a spec, its plug-ins too."""
     sources = [Path(path).resolve() for path in own_sources(compilation)]
-    plugins = [sources[0].parent / each.path for each in plan.plugins if each.path is not None and each.release is None]
+    plugins = [sources[0].parent / path for each in plan.plugins if each.release is None for path in each.files]
     return Path(os.path.commonpath([path.resolve().parent for path in (*sources, *plugins)]))
 
 
@@ -195,8 +195,8 @@ def _own_files(compilation: Compilation, plan: Plan, main: Path) -> Iterator[Pat
     for path in own_sources(compilation):
         yield Path(path).resolve()
     for plugin in plan.plugins:
-        if plugin.path is not None and plugin.release is None:
-            yield (main.parent / plugin.path).resolve()
+        for path in plugin.files if plugin.release is None else ():
+            yield (main.parent / path).resolve()
     if (main.parent / ABOUT).is_file():
         yield main.parent / ABOUT
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from tripos_compiler.language.changes.steps import NEW, WEIGHTS, Change, Weight, settling_changes, step_changes
 from tripos_compiler.language.contexts import allowed_cells
+from tripos_compiler.language.references import row_identity
 from tripos_compiler.plan import (
     Aggregate,
     Axis,
@@ -210,7 +211,7 @@ def _items(before: Plan, after: Plan) -> Iterator[Change]:
             was, now = (sum(file.rows for file in each.files) for each in (old, new))
             what = f"has {now:,} rows, and had {was:,}" if was != now else "has other rows, or reads them differently"
             brief = f"{was:,} → {now:,} rows" if was != now else f"other content ({now:,} rows)"
-            if _files(old) == _files(new):
+            if [(f.sha256, f.media) for f in old.every_file] == [(f.sha256, f.media) for f in new.every_file]:
                 brief = "read in another way"
             yield Change("major", "data set", new.name, what, brief=(brief,))
         elif old.key != new.key:
@@ -355,12 +356,7 @@ def _shape(scenario: Scenario, plan: Plan) -> Any:
 
 
 def _content(dataset: Dataset) -> object:
-    joins = [(join.column, join.other, join.columns) for join in dataset.joins]
-    return [(f.sha256, f.captures, f.repeats, f.media) for f in dataset.every_file], dataset.fields, joins
-
-
-def _files(dataset: Dataset) -> list[tuple[str, str | None]]:
-    return [(file.sha256, file.media) for file in dataset.every_file]
+    return row_identity(dataset), [(file.captures, file.repeats, file.media) for file in dataset.every_file]
 
 
 def _arms(arms: Mapping[str, str]) -> str:

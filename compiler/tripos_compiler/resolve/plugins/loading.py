@@ -12,7 +12,7 @@ import importlib.util
 import posixpath
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from importlib.machinery import ModuleSpec, PathFinder
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from tripos_compiler.language import subexpressions
 from tripos_compiler.plan import Call, Expr, Plugin
 from tripos_compiler.resolve import Program, path_beside
 from tripos_compiler.resolve.plugins.purity import why_impure
+from tripos_compiler.resolve.plugins.siblings import SiblingFiles, digest_of_files
 from tripos_compiler.resolve.plugins.signatures import PythonFile, PythonFunction, Unusable, parse_python
 from tripos_compiler.source import Source, Span, package_of
 
@@ -34,7 +35,8 @@ MOST_IMPORTS = 8
 
 
 def plugin_version(text: str) -> str:
-    """Return the version of a plug-in in a file: the SHA-256 of its text, as `Path.read_text` gives it.
+    """Return the version of a plug-in in a file that stands alone: the SHA-256 of its text, as `Path.read_text` gives
+    it.
 
     >>> plugin_version("")[:8]
     'e3b0c442'
@@ -61,19 +63,19 @@ def find_plugin(program: Program, name: str, where: Span | None = None) -> Plugi
     return program.plugins[name]
 
 
-def read_python(program: Program, statement: Statement) -> tuple[Plugin, PythonFunction] | None:
+def read_python(program: Program, statement: Statement, *, alone: bool = False) -> tuple[Plugin, PythonFunction] | None:
     """Return the function that `from "file.py:function"` means, as a plug-in of that name. None, reported, where there
-    is none such."""
-    return _read(program, statement, PythonFile.function)
+    is none such, or where a file that has to stand `alone` imports one beside it."""
+    return _read(program, statement, PythonFile.function, alone=alone)
 
 
 def read_tool_function(program: Program, statement: Statement) -> tuple[Plugin, PythonFunction] | None:
     """Return the same of a function that a model calls, which says no types: those of the tool are."""
-    return _read(program, statement, PythonFile.tool_function)
+    return _read(program, statement, PythonFile.tool_function, alone=True)
 
 
 def _read(
-    program: Program, statement: Statement, find: Callable[[PythonFile, str], PythonFunction]
+    program: Program, statement: Statement, find: Callable[[PythonFile, str], PythonFunction], *, alone: bool
 ) -> tuple[Plugin, PythonFunction] | None:
     written = statement.text("path")
     path, colon, function = written.value.rpartition(":")
@@ -86,24 +88,47 @@ def _read(
         source = read_beside(program, place)
         file = parse_python(source)
         found = find(file, function)
+        siblings = SiblingFiles(program, place)
+        siblings.look(place, file.module)
+        if alone and siblings.texts:
+            message = f"`{path}` imports `{posixpath.basename(next(iter(siblings.texts)))}` beside it"
+            raise Unusable("E0310", message, "the file of an aggregate or a tool stands alone: put all into one")
+        files = _files_of(program, written.span, {place: source, **siblings.texts})
     except Unusable as reason:
         report(program, reason, written.span)
         return None
-    main = posixpath.dirname(program.sources[0].path) or "."
     release = program.release_of(written.span)
     inside = None if release is None else release.inside(place)
+    proved = why_impure(file.module, place if siblings.texts else path, siblings.found) is None
     plugin = Plugin(
         name=function,
-        path=posixpath.relpath(place, main) if inside is None else inside,
+        path=next(iter(files)),
         function=function,
-        version=plugin_version(source.text),
+        version=plugin_version(source.text) if len(files) == 1 else plugin_version(digest_of_files(files)),
         parameters=found.parameters,
         optional=found.optional,
         returns=found.returns,
         release=None if release is None or inside is None else release.label,
-        purity="proved" if why_impure(file.module, path) is None else "declared" if statement.has("pure") else None,
+        purity="proved" if proved else "declared" if statement.has("pure") else None,
+        modules=files if len(files) > 1 else {},
     )
     return plugin, found
+
+
+def _files_of(program: Program, where: Span, sources: Mapping[str, Source]) -> dict[str, str]:
+    """Return the digests of Python files by the paths that the plan has for them. Raises `Unusable`, E0310, where one
+    of a release lies outside of it."""
+    main = posixpath.dirname(program.sources[0].path) or "."
+    release = program.release_of(where)
+    first = next(iter(sources))
+    within = release is not None and release.inside(first) is not None
+    found = {}
+    for place, source in sources.items():
+        inside = release.inside(place) if release is not None and within else posixpath.relpath(place, main)
+        if inside is None:
+            raise Unusable("E0310", f"`{place}` lies outside of the release of `{first}`", "get the release again")
+        found[inside] = plugin_version(source.text)
+    return found
 
 
 def is_known_early(program: Program, expr: Expr, where: Span) -> bool:

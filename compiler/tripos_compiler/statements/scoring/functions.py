@@ -95,7 +95,7 @@ def lower_aggregates(program: Program) -> None:
         if returns is not None and returns.kind != "number":
             program.diagnostics.error("E0301", "this is not a figure", written.span, help="a figure is a `number`")
             returns = None
-        found = read_python(program, statement)
+        found = read_python(program, statement, alone=True)
         if not free or found is None or parameters is None or returns is None or not _lists(program, call, parameters):
             continue
         own = {"name": name.text, "parameters": parameters.types, "optional": (), "returns": returns, "purity": None}

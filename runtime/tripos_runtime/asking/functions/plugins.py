@@ -19,6 +19,7 @@ from tripos_compiler.plan import Plan, Plugin
 from tripos_runtime.asking.functions import NO_PROGRAMS, AllowedPrograms
 from tripos_runtime.asking.functions.calling import Loaded
 from tripos_runtime.asking.functions.external import ExternalScorer
+from tripos_runtime.asking.functions.modules import PluginModules
 from tripos_runtime.datasets import TRUSTED, Trust, TrustError
 from tripos_runtime.models import CodedError
 
@@ -66,7 +67,9 @@ def load_plugins(
     if tools:
         from tripos_runtime.asking.functions.tools import open_tools
 
-        functions |= open_tools(tools, lambda plugin: _text(plugin, _beside(plugin, folder, releases)), programs)
+        functions |= open_tools(
+            tools, lambda plugin: _text(plugin, _beside(plugin, folder, releases), str(plugin.path)), programs
+        )
     return functions
 
 
@@ -93,38 +96,35 @@ def _from_file(plugin: Plugin, folder: Path, modules: dict[str, ModuleType]) -> 
     assert plugin.path is not None
     path = folder / plugin.path
     if str(path) not in modules:
-        modules[str(path)] = _executed(plugin, path, _text(plugin, folder))
+        modules[str(path)] = _executed(plugin, folder, {name: _text(plugin, folder, name) for name in plugin.files})
     return _function(modules[str(path)], plugin)
 
 
-def _text(plugin: Plugin, folder: Path) -> str:
+def _text(plugin: Plugin, folder: Path, path: str) -> str:
     """Return the text of a file of functions, which must be the one that was compiled."""
-    assert plugin.path is not None
     try:
-        text = (folder / plugin.path).read_text("utf-8")
+        text = (folder / path).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise PluginError("R0301", f"cannot read `{plugin.path}`: {reason}", "put the file back") from error
-    if hashlib.sha256(text.encode()).hexdigest() != plugin.version:
-        raise PluginError("R0302", f"`{plugin.path}` changed since the spec was compiled", "run again")
+        raise PluginError("R0301", f"cannot read `{path}`: {reason}", "put the file back") from error
+    if hashlib.sha256(text.encode()).hexdigest() != plugin.files[path]:
+        raise PluginError("R0302", f"`{path}` changed since the spec was compiled", "run again")
     return text
 
 
-def _executed(plugin: Plugin, path: Path, text: str) -> ModuleType:
-    """Return the module of a file: of the very text that was checked, under a name that nobody imports it by."""
-    module = ModuleType(f"_tripos_plugin_{plugin.version}")
-    module.__file__ = str(path)
-    sys.modules[module.__name__] = module  # dataclasses and the like look their module up there
+def _executed(plugin: Plugin, folder: Path, texts: Mapping[str, str]) -> ModuleType:
+    """Return the module of a file: of the very texts that were checked, under a name that nobody imports it by."""
+    assert plugin.path is not None
+    shown = {path: str(folder / path) for path in texts}
+    files = PluginModules(f"_tripos_plugin_{plugin.version}", plugin.path, texts, shown)
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            exec(compile(text.removeprefix("\ufeff"), str(path), "exec"), module.__dict__)
+            return files.load()
     except (Exception, SystemExit) as error:
-        del sys.modules[module.__name__]
         hint = "mend the file"
         if isinstance(error, ModuleNotFoundError):
-            hint = f"install `{error.name}`; a file of functions can import installed packages, and no file beside it"
+            hint = f"install `{error.name}`, or put it beside the file; it must be imported by a statement"
         raise PluginError("R0301", f"cannot load `{plugin.path}`: {type(error).__name__}: {error}", hint) from error
-    return module
 
 
 def _function(module: ModuleType, plugin: Plugin) -> Callable[..., Any]:
