@@ -26,7 +26,7 @@ from tripos_warehouse.views.views import connect_run
 
 Says = Callable[[str], str | None]
 """What a model replies to the last message; None where it refuses."""
-Answers = Callable[[list[str]], str | None]
+Answers = Callable[[list[str]], str | Reply | None]
 """What it replies to all messages; of a question for likelihoods, to the text and the options after it."""
 
 
@@ -50,7 +50,7 @@ class SayingModel:
         said = self.answers([*(each.content for each in request.messages), *request.options])
         if said is None:
             raise ModelError("R0108", "declined", "", status="refused")
-        return Reply(said, self.name, "stop", 1, 1, 0.0)
+        return said if isinstance(said, Reply) else Reply(said, self.name, "stop", 1, 1, 0.0)
 
     async def close(self) -> None:
         """Nothing is open."""

@@ -1,4 +1,4 @@
-"""Free replies of the mock models: texts that end in the letter of an option or in a rating, which a hash draws.
+"""Free replies of the mock models: texts that end in the letter of an option or in a verdict, which a hash draws.
 
 The mocks know no key and see none. So a share of right letters is that of chance, and every reply can be read.
 """
@@ -19,8 +19,8 @@ BARE = re.compile(
 """Asks for a letter, and for no more."""
 
 
-RATING = re.compile(r"\[\[rating\]\]", re.IGNORECASE)
-"""Asks for a rating in double brackets, as judges of MT-Bench give it."""
+BRACKETED = re.compile(r"\[\[([^\[\]\n]{1,16})\]\]")
+"""What a judge may say in double brackets, as those of MT-Bench and Arena-Hard do: `[[rating]]`, `[[A>B]]`."""
 SCALE = re.compile(r"\b(\d+) (?:to|and) (\d+)\b")
 
 
@@ -74,17 +74,20 @@ def answered(text: str, asked: str, key: str, *, plain: bool, chinese: bool) -> 
     return f"{text}答案是{letter}。" if chinese else f"{text} The answer is {letter}."
 
 
-def rated(text: str, asked: str, key: str) -> str:
-    """Return a free reply with a rating at its end, where what is `asked` shows the form `[[rating]]`: a number of the
-    first scale that it names, or of 1 to 10.
+def in_brackets(text: str, asked: str, key: str) -> str:
+    """Return a free reply with a verdict in double brackets at its end, where what is `asked` shows the form: of
+    `[[rating]]` a number of the first scale that it names, or of 1 to 10; of several verdicts one.
 
-    >>> rated("Good.", "Rate it from 1 to 5 in this form: [[rating]].", "k"), rated("Good.", "Rate it.", "k")
-    ('Good. Rating: [[1]]', 'Good.')
+    >>> in_brackets("Good.", "Rate it from 1 to 5 so: [[rating]].", "k"), in_brackets("Good.", "Rate it.", "k")
+    ('Good. [[1]]', 'Good.')
+    >>> in_brackets("Good.", "Say [[A>B]], [[A=B]] or [[B>A]].", "k")
+    'Good. [[A>B]]'
     """
-    if not RATING.search(asked):
-        return text
-    low, high = map(int, scale.groups() if (scale := SCALE.search(asked)) else ("1", "10"))
-    return f"{text} Rating: [[{low + draw(max(high - low + 1, 1), key, 'rating')}]]"
+    shown = sorted(set(BRACKETED.findall(asked)))
+    if any(each.lower() == "rating" for each in shown):
+        low, high = map(int, scale.groups() if (scale := SCALE.search(asked)) else ("1", "10"))
+        return f"{text} [[{low + draw(max(high - low + 1, 1), key, 'rating')}]]"
+    return f"{text} [[{shown[draw(len(shown), key, 'verdict')]}]]" if len(shown) > 1 else text
 
 
 def carelessly_answered(asked: str, key: str, *, plain: bool, chinese: bool) -> str:
