@@ -18,9 +18,9 @@ from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.resolve.declared_names import resolve
 from tripos_compiler.resolve.program import Program
 from tripos_compiler.resolve.scope import Copy, Field, KnownCopies
-from tripos_compiler.secrecy.copies import copies as contents
+from tripos_compiler.secrecy.copies import comparisons, copies as contents
+from tripos_compiler.secrecy.copies.comparisons import copies_by_field, unmarked_copies
 from tripos_compiler.secrecy.copies.containment import look_at, said_together
-from tripos_compiler.secrecy.copies.copies import copies_by_field, unmarked_copies
 from tripos_compiler.statements.datasets.ordering import lower_datasets
 from tripos_compiler.statements.declarations.declarations import lower_axes, lower_benchmark
 from tripos_runtime.datasets.data_folders import DataFolders
@@ -316,7 +316,7 @@ def test_nothing_is_compared_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     found = loaded(tmp_path, ITEM + 'dataset copy from "items.jsonl" { solution text from "answer" }', {}).loaded
     known = KnownCopies()
     first = copies_by_field(found, known)
-    monkeypatch.setattr(contents, "_copies", None)
+    monkeypatch.setattr(comparisons, "find_copied_fields", None)
     assert copies_by_field(found, known) == first
 
 

@@ -31,6 +31,8 @@ from .program import (
 )
 from .scope import (
     Binding as Binding,
+    Contents as Contents,
+    CopiedField as CopiedField,
     Copy as Copy,
     Field as Field,
     KnownCopies as KnownCopies,

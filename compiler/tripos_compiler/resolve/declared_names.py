@@ -17,7 +17,7 @@ def resolve(program: Program, path: str, read: ReadText, memory: Memory | None =
     program.read_text = read
     files = SpecFiles(program, read, memory)
     statements, uses = files.load(source)
-    program.statements.extend(statements)
+    program.state(statements)
     extend(program, files, uses)
     if memory is not None:
         memory.keep_only(program.statements)

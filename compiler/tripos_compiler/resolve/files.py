@@ -249,8 +249,8 @@ def extend(program: Program, files: SpecFiles, uses: list[Statement]) -> None:
     """Add to a program what the releases declare that its own files use."""
     if not uses:
         return
-    program.statements.extend(Extending(program, files, _languages(program)).extend(uses))
-    program.statements[:] = list(_without_roles_again(program))
+    program.state([*program.statements, *Extending(program, files, _languages(program)).extend(uses)])
+    program.state(_without_roles_again(program))
 
 
 def _languages(program: Program) -> frozenset[str] | None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any
+from typing import Any, TypeVar
 
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.source import Span, dataclass
+
+Key = TypeVar("Key")
+Noted = TypeVar("Noted")
 
 
 @dataclass(frozen=True)
@@ -72,9 +75,14 @@ class Index:
         """Add all of another index; what is known already stands."""
         for symbol in other.symbols.values():
             self.define(symbol.kind, symbol.name, symbol.span, symbol.owner, symbol.detail)
-        self.uses = {**other.uses, **self.uses}
-        self.types = {**other.types, **self.types}
         self.scopes.extend(other.scopes)
-        self.places = {**other.places, **self.places}
-        self.meanings = {**other.meanings, **self.meanings}
-        self.judged = {**other.judged, **self.judged}
+        _add(self.uses, other.uses)
+        _add(self.types, other.types)
+        _add(self.places, other.places)
+        _add(self.meanings, other.meanings)
+        _add(self.judged, other.judged)
+
+
+def _add(known: dict[Key, Noted], others: Mapping[Key, Noted]) -> None:
+    """Add what is not known: as many steps as there are others, however much is known."""
+    known |= {key: noted for key, noted in others.items() if key not in known}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -174,6 +174,9 @@ class Program:
     data: DataReader
     sources: list[Source] = field(default_factory=list)
     statements: list[Statement] = field(default_factory=list)
+    """What stands at the top of its files; `state` sets it."""
+    of_kinds: dict[tuple[str, ...], tuple[Statement, ...]] = field(default_factory=dict)
+    """The same by their kinds, as far as somebody asked."""
     declared: dict[str, dict[str, Name]] = field(default_factory=dict)
     benchmark: Benchmark | None = None
     numbers: str | None = None
@@ -253,9 +256,16 @@ class Program:
             kind, name = "scenario", name.partition(".")[0]
         return self.homes.get((kind, name), self.benchmark.name if self.benchmark is not None else "")
 
-    def of(self, *constructs: str) -> list[Statement]:
+    def of(self, *constructs: str) -> tuple[Statement, ...]:
         """Return every statement of those kinds at the top of a file."""
-        return [statement for statement in self.statements if statement.construct in constructs]
+        if constructs not in self.of_kinds:
+            self.of_kinds[constructs] = tuple(each for each in self.statements if each.construct in constructs)
+        return self.of_kinds[constructs]
+
+    def state(self, statements: Iterable[Statement]) -> None:
+        """Take these for all statements at the top of its files."""
+        self.statements = list(statements)
+        self.of_kinds = {}
 
     @property
     def lost(self) -> Span | None:

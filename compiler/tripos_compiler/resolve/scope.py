@@ -135,6 +135,8 @@ def row_binding(loaded: LoadedDataset, alias: str, span: Span) -> Binding:
 Field = tuple[str, str]
 """A data set, by its name in the plan, and one of its fields."""
 
+CopiedHow = Literal["column", "capture", "values"]
+
 
 @dataclass(frozen=True)
 class Copy:
@@ -143,12 +145,33 @@ class Copy:
     field: Field
     of: Field
     """The secret field."""
-    how: Literal["column", "capture", "values"]
+    how: CopiedHow
     why: str
+
+
+@dataclass(frozen=True)
+class CopiedField:
+    """The same of two contents, however the data sets with them are called. A message says `does` of the secret field,
+    and `rest` after its name, from the part of it that is meant on."""
+
+    field: str
+    of: str
+    how: CopiedHow
+    does: str
+    rest: str
+
+    def between(self, owner: str, other: str) -> Copy:
+        """Return the copy in a data set of that name, of the secret of another."""
+        why = f"`{other}.{self.field}` {self.does} `{owner}.{self.of}{self.rest}"
+        return Copy((other, self.field), (owner, self.of), self.how, why)
+
+
+Contents = tuple[str, str, bool]
+"""What two data sets say beside their names, of which the first has the secrets; and whether they are one."""
 
 
 @dataclass
 class KnownCopies:
-    """Copies that comparisons found, by the files and fields of the two data sets that were compared."""
+    """What comparisons found."""
 
-    found: dict[tuple[str, str], tuple[Copy, ...]] = field(default_factory=dict)
+    found: dict[Contents, tuple[CopiedField, ...]] = field(default_factory=dict)

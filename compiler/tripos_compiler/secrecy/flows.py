@@ -7,8 +7,10 @@ tells nothing. Whether a part has a value is told with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
+from functools import cached_property
+from operator import itemgetter
 from typing import Protocol, assert_never
 
 from tripos_compiler.constructs import Statement
@@ -43,6 +45,8 @@ class SourcePlaces:
     """Finds the places of a program's parts. What was put together anew is found by what it is made of."""
 
     program: Program
+    _steps: dict[str, dict[tuple[str, bool], tuple[int, Statement]]] = field(default_factory=dict, compare=False)
+    """For every scenario its steps by their names, and its asks, which give their name to their turns too."""
 
     @property
     def index(self) -> Index:
@@ -77,31 +81,44 @@ class SourcePlaces:
 
     def scenario(self, name: str) -> Statement:
         """Return the statement of a scenario. Raises `KeyError` where there is none."""
-        return self._named(self.program.of("scenario"), name)
+        return self._scenarios[name]
+
+    @cached_property
+    def _scenarios(self) -> dict[str, Statement]:
+        return _first_named(self.program.of("scenario"))
+
+    @cached_property
+    def _datasets(self) -> dict[str, Statement]:
+        return _first_named(self.program.of(*KINDS["dataset"]))
 
     def dataset(self, name: str) -> Statement:
         """Return the statement of a data set, by the name it has in the plan. Raises `KeyError` where there is none."""
         outer, dot, inner = name.partition(".")
         if not dot:
-            return self._named(self.program.of(*KINDS["dataset"]), name)
-        return self._named([each for each in self.scenario(outer).body if each.construct in KINDS["dataset"]], inner)
+            return self._datasets[name]
+        return _first_named(each for each in self.scenario(outer).body if each.construct in KINDS["dataset"])[inner]
 
     def step(self, scenario: str, name: str) -> Statement:
         """Return the statement of a step; that of the scenario, where it has none of its own. A turn of an ask with
         several prompts has that of the ask."""
-        outer, turn_of = self.scenario(scenario), name.partition("(")[0].partition(".")[0]
-        for each in outer.body:
-            if each.find_name("name") is None:
-                continue
-            if each.name().text == name or (each.construct == "ask" and each.name().text == turn_of):
-                return each
-        return outer
+        if scenario not in self._steps:
+            named = [each for each in self.scenario(scenario).body if each.find_name("name") is not None]
+            self._steps[scenario] = {}
+            for place, each in enumerate(named):
+                for asks in (False, True) if each.construct == "ask" else (False,):
+                    self._steps[scenario].setdefault((each.name().text, asks), (place, each))
+        known, turn_of = self._steps[scenario], name.partition("(")[0].partition(".")[0]
+        found = [known[key] for key in ((name, False), (turn_of, True)) if key in known]
+        return min(found, key=itemgetter(0))[1] if found else self.scenario(scenario)
 
-    def _named(self, statements: list[Statement], name: str) -> Statement:
-        for each in statements:
-            if each.name().text == name:
-                return each
-        raise KeyError(name)
+
+def _first_named(statements: Iterable[Statement]) -> dict[str, Statement]:
+    """Return statements by their names; the first of a name stands."""
+    found: dict[str, Statement] = {}
+    for each in statements:
+        if (name := each.find_name("name")) is not None:
+            found.setdefault(name.text, each)
+    return found
 
 
 class SecretTables(Protocol):

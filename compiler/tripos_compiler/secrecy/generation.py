@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Protocol
 
 from tripos_compiler.constructs import Statement
@@ -35,6 +36,14 @@ class TableSecrets:
     from."""
     key: Expr | None = None
     """What rows that belong together have in common, an expression of the fields alone."""
+
+    @cached_property
+    def _about(self) -> frozenset[tuple[str, str | None]]:
+        return frozenset((each.dataset, each.column) for each in self.about)
+
+    def is_about(self, secret: Secret) -> bool:
+        """Return true if its rows are about the column of a secret."""
+        return (secret.dataset, None) in self._about or (secret.dataset, secret.column) in self._about
 
 
 class DatasetFlows(SecretTables, Protocol):

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import field
-from itertools import combinations
 
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.language import expressions_of, paths_in, subexpressions
 from tripos_compiler.language.library import arguments_of
 from tripos_compiler.plan import (
-    Ask,
     Call,
-    Compare,
-    Converse,
-    Data,
     Expr,
-    Grade,
     Literal_,
     Reveal,
     Scenario,
-    Step,
-    Verdict,
 )
 from tripos_compiler.resolve import Program
 from tripos_compiler.secrecy.copies import copies_by_field, datasets_sharing_files, identifies_rows, unmarked_copies
 from tripos_compiler.secrecy.flows import Revealed, SourcePlaces
+from tripos_compiler.secrecy.halves import Halves
 from tripos_compiler.secrecy.labels import (
     NONE,
     Flow,
@@ -34,24 +26,16 @@ from tripos_compiler.secrecy.labels import (
     Secret,
     Secrets,
     TaintTrail,
-    Told,
-    onward,
     parted,
     shortest,
     union,
 )
-from tripos_compiler.secrecy.regions import Condition, are_disjoint
-from tripos_compiler.secrecy.scenario_rows import RowsAtHand
 from tripos_compiler.secrecy.scenarios import SHOWN, Following
 from tripos_compiler.secrecy.tables import MAY_READ, Copies, DatasetSecrets
 from tripos_compiler.source import Span, dataclass
 
 FOLLOWS = ("W1001", "W1008")
 """What is said of the protocol where answers are shown: the question answers itself, shots hold the answer."""
-
-
-LEFT_OUT = {"fingerprint", "judgement", "needs", "draw"}
-"""Of a step, what says nothing of what is asked."""
 
 
 @dataclass
@@ -94,8 +78,11 @@ class Proof:
                 known = leaks.get(key)
                 if known is None or len(shortest(leak.told.secrets)) < len(shortest(known.told.secrets)):
                     leaks[key] = leak
-        for leak in self._halves():
+        halves = Halves(self.program, self.tables, self._following)
+        for leak in halves.leaks():
             leaks.setdefault((leak.told.span, leak.role), leak)
+        for half in halves.that_look_at(lambda call: call.function == "reveal"):
+            self._look_at_rows(half.scenario)
         for leak in leaks.values():
             self._report(leak)
         self._forget_what_follows(leaks.values())
@@ -117,7 +104,7 @@ class Proof:
 
     # --- scenarios ---
 
-    def _following(self, scenario: Scenario) -> Following:
+    def _following(self, scenario: Scenario, revealed: Callable[[str], Revealed] = lambda step: _unheard) -> Following:
         roles = self.program.roles.values()
         return Following(
             self.tables,
@@ -126,118 +113,21 @@ class Proof:
             self.program.scorers,
             frozenset(role.name for role in roles if role.kind == "compared"),
             len(self.program.languages),
-            lambda step: self._revealed(scenario.name, step),
+            revealed,
         )
 
     def _leaks(self, scenario: Scenario) -> Iterable[Leak]:
         for treatment in scenario.treatments:
-            yield from self._following(scenario).run(treatment.steps)
+            yield from self._heard(scenario).run(treatment.steps)
 
-    def _halves(self) -> Iterable[Leak]:
-        """Scenarios about the same rows that are each chosen by a secret and ask otherwise: which of them asks about a
-        row says something of it."""
-        asks: dict[str, list[object]] = {}
-        for scenario, other in combinations(self.program.scenarios.values(), 2):
-            one, two = scenario.rows, other.rows
-            if one is None or two is None or one == two:
-                continue
-            asks.update((each.name, self._asks(each)) for each in (scenario, other) if each.name not in asks)
-            if asks[scenario.name] == asks[other.name]:
-                continue
-            same = one.dataset == two.dataset
-            if same and are_disjoint(self._public(scenario), self._public(other)):
-                continue
-            chosen = [self._chosen(each, by_rows=not same) for each in (scenario, other)]
-            if all(chosen) and self._of_same_rows(one.dataset, two.dataset, *chosen):
-                yield from self._half(scenario, other, chosen[0])
-                yield from self._half(other, scenario, chosen[1])
+    def _heard(self, scenario: Scenario) -> Following:
+        return self._following(scenario, lambda step: self._revealed(scenario.name, step))
 
-    def _of_same_rows(self, one: str, two: str, *chosen: Secrets) -> bool:
-        """Return true if two data sets may have the same rows, or are chosen by the same secrets."""
-        by = [{(secret.dataset, secret.column) for secret in secrets} for secrets in chosen]
-        return bool(self._sources(one) & self._sources(two)) or bool(by[0] & by[1])
-
-    def _public(self, scenario: Scenario) -> frozenset[Condition]:
-        """Return what the `where` of a scenario says of public columns."""
-        at_hand, rows = RowsAtHand(self.tables, scenario), scenario.rows
-        assert rows is not None and at_hand.table is not None
-        return at_hand.conditions(rows.where, {rows.alias: at_hand.table})
-
-    def _chosen(self, scenario: Scenario, *, by_rows: bool) -> Secrets:
-        """Return the secrets by which a scenario's rows are chosen; `by_rows`, also those by which its data set has
-        them."""
-        following, rows = self._following(scenario), scenario.rows
-        assert rows is not None
+    def _look_at_rows(self, scenario: Scenario) -> None:
+        """Follow what chooses the rows of a scenario, for what it reveals."""
+        following = self._heard(scenario)
         following.names = following.rows.bind()
-        there = self.tables.of(rows.dataset).rows.what if by_rows else NONE
-        head = self.places.scenario(scenario.name).head
-        span = self.places.of(rows.where, head) if rows.where is not None else head
-        chosen = union(following.flows("where").all(rows.where), there)
-        own = {secret: ways for secret, ways in chosen.items() if secret.dataset not in self.program.made}
-        return onward(own, Label(span, f"`{scenario.name}` runs over rows by it"))
-
-    def _half(self, scenario: Scenario, other: Scenario, chosen: Secrets) -> Iterable[Leak]:
-        """Yield the leaks of a scenario beside another one."""
-        compared = self._following(scenario).compared
-        for step in self._heard(scenario.steps):
-            place = self.places.step(scenario.name, step.name).head
-            into = f"`{other.name}` asks otherwise about such rows, so this tells"
-            yield Leak(next(role for role in self._roles(step) if role in compared), Told(chosen, place, into))
-
-    def _sources(self, name: str) -> set[str]:
-        """Return the data sets whose rows a data set has, or has rows about."""
-        made = self.program.made.get(name)
-        if made is None:
-            return {name} | self.tables.beside(name)
-        used = [part.dataset for part in subexpressions(made.source) if isinstance(part, Data)] if made.source else []
-        return {name}.union(*(self._sources(each) for each in used if each != name))
-
-    def _asks(self, scenario: Scenario) -> list[object]:
-        """Return what the compared role is told by a scenario's steps, and by the steps that these look at, however the
-        rows are called."""
-        assert scenario.rows is not None
-        alias, own = scenario.rows.alias, f'"{scenario.rows.alias}"'
-        columns = self.tables.of(scenario.rows.dataset).columns
-        asks: list[object] = [scenario.axes]
-        for treatment in scenario.treatments:
-            told = self._behind(treatment.steps)
-            asks.append([step.model_dump_json(exclude=LEFT_OUT).replace(own, '"@row"') for step in told])
-            looked_at = {path[1] if len(path) > 1 else "" for path in self._paths(told) if path[0] == alias}
-            asks.append({name: columns.get(name, (scenario.rows.dataset, name)) for name in looked_at})
-        return asks
-
-    def _behind(self, steps: tuple[Step, ...]) -> list[Step]:
-        """Return the steps that the compared role is told something by, and all that they look at, in their order."""
-        heard = self._heard(steps)
-        names = {part for path in self._paths(heard) for part in path}
-        found: list[Step] = []
-        for step in reversed(steps):
-            if step in heard or step.name in names:
-                found.insert(0, step)
-                names |= {part for path in self._paths([step]) for part in path}
-        return found
-
-    def _paths(self, steps: Iterable[Step]) -> set[tuple[str, ...]]:
-        """Return what steps look up."""
-        paths = {path for expr in expressions_of(tuple(steps)) for path in paths_in(expr)}
-        return paths | {(step.continues,) for step in steps if isinstance(step, Ask) and step.continues is not None}
-
-    def _heard(self, steps: Iterable[Step]) -> list[Step]:
-        """Return the steps that the compared role is asked by, talks in, or judges by."""
-        compared = {role.name for role in self.program.roles.values() if role.kind == "compared"}
-        return [step for step in steps if compared & set(self._roles(step))]
-
-    def _roles(self, step: Step) -> tuple[str, ...]:
-        """Return the roles that are asked by a step, talk in it, or judge by it."""
-        match step:
-            case Ask(role=role):
-                return (role,)
-            case Converse(speakers=speakers):
-                return tuple(speaker.role for speaker in speakers)
-            case Grade(scorer=name) | Verdict(scorer=name) | Compare(scorer=name):
-                scorer = self.program.scorers.get(name)
-                return () if scorer is None else scorer.roles
-        return ()
+        following.flows("where").all(scenario.rows.where if scenario.rows is not None else None)
 
     def _report(self, leak: Leak) -> None:
         way = shortest(leak.told.secrets)
@@ -325,6 +215,10 @@ class Proof:
         """Return how many rows a data set has, where that is known before a run."""
         dataset = self.program.datasets.get(secret.dataset)
         return sum(file.rows - len(file.repeats) for file in dataset.files) if dataset is not None else None
+
+
+def _unheard(call: Call, flow: Flow) -> None:
+    """Note nothing of what is revealed, where this is noted already."""
 
 
 def _whole(expr: Expr) -> int | None:

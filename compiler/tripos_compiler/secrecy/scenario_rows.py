@@ -9,7 +9,7 @@ from tripos_compiler.plan import Expr, Ref, Scenario
 from tripos_compiler.secrecy.generation import TableSecrets
 from tripos_compiler.secrecy.labels import PUBLIC, About, Flow, Secret, Secrets, TaintTrail, called
 from tripos_compiler.secrecy.regions import OWN, Condition, are_disjoint, conditions
-from tripos_compiler.secrecy.tables import DatasetSecrets
+from tripos_compiler.secrecy.tables import BoundRows, DatasetSecrets
 from tripos_compiler.source import dataclass
 
 
@@ -19,8 +19,10 @@ class RowsAtHand:
 
     tables: DatasetSecrets
     scenario: Scenario
-    guarded: set[About] = field(default_factory=set)
-    """What the compared role may not be told."""
+    about: Mapping[str, list[About]] = field(default_factory=dict)
+    """What the rows are about, by the data set that it is of: the compared role may not be told it."""
+    guarded: dict[str, set[About]] = field(default_factory=dict)
+    """What else it may not be told."""
 
     @property
     def alias(self) -> str:
@@ -34,16 +36,29 @@ class RowsAtHand:
 
     def bind(self) -> dict[str, Flow]:
         """Return what the names of the rows at hand tell, and guard what these rows are about."""
+        if self.scenario.name not in self.tables.at_hand:
+            self.tables.at_hand[self.scenario.name] = self._bound()
+        bound = self.tables.at_hand[self.scenario.name]
+        self.about = bound.about
+        return dict(bound.names)
+
+    def guard(self, about: About) -> None:
+        """Keep these rows from the compared role."""
+        self.guarded.setdefault(about.dataset, set()).add(about)
+
+    def _bound(self) -> BoundRows:
         names = dict.fromkeys((*self.scenario.axes, *self.scenario.arms, "language", "metrics"), PUBLIC)
         rows, table = self.scenario.rows, self.table
         if rows is None or table is None:
-            return names
+            return BoundRows(names)
         fields = {name: flow.mapped(self._own(name)) for name, flow in table.rows.element.fields.items()}
         names[rows.alias] = Flow(fields=fields)
         names |= {axis: fields[axis] for axis in self.scenario.axes if axis in fields}
         where = self.conditions(rows.where, {rows.alias: table})
-        self.guarded |= {replace(each, conditions=each.conditions | where) for each in table.about}
-        return names
+        about: dict[str, list[About]] = {}
+        for each in table.about:
+            about.setdefault(each.dataset, []).append(replace(each, conditions=each.conditions | where))
+        return BoundRows(names, about)
 
     def _own(self, column: str) -> Callable[[Secrets], Secrets]:
         """Return secrets of the row at hand, called as the rows are called here. That the row is there is no secret of
@@ -56,7 +71,7 @@ class RowsAtHand:
             for secret, ways in secrets.items():
                 here = secret.dataset == rows.dataset
                 named = called({secret: ways}, f"{self.alias}.{column}")[secret] if here else ways
-                its = not secret.rows.other and any(each.has(secret) for each in table.about)
+                its = not secret.rows.other and table.is_about(secret)
                 own = Secret(secret.dataset, secret.column, OWN if its else secret.rows.elsewhere)
                 found[own] = tuple(dict.fromkeys((*found.get(own, ()), *named)))
             return found
@@ -87,5 +102,5 @@ class RowsAtHand:
             return True
         return any(
             each.has(secret) and not are_disjoint(secret.rows.conditions, each.conditions, each.at_hand)
-            for each in self.guarded
+            for each in (*self.about.get(secret.dataset, ()), *self.guarded.get(secret.dataset, ()))
         )

@@ -106,7 +106,7 @@ class Following:
         for secret in scored:
             rows = secret.rows
             if not secret.of_model and not rows.own and (rows.part or not rows.other):
-                self.rows.guarded.add(About(secret.dataset, secret.column, rows.conditions, at_hand=False))
+                self.rows.guard(About(secret.dataset, secret.column, rows.conditions, at_hand=False))
 
     # --- steps ---
 

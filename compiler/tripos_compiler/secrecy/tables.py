@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
+from functools import cached_property
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
@@ -23,6 +25,15 @@ Files = Mapping[str, frozenset[str]]
 MAY_READ = "may read it from its file"
 
 
+@dataclass(frozen=True)
+class BoundRows:
+    """What the names of the rows of a scenario tell, and what these rows are about."""
+
+    names: Mapping[str, Flow]
+    about: Mapping[str, list[About]] = field(default_factory=dict)
+    """By data set."""
+
+
 @dataclass
 class DatasetSecrets:
     """The data sets of a program: those read from files, and those that are made."""
@@ -39,6 +50,10 @@ class DatasetSecrets:
     revealed: Callable[[str, str], Revealed]
     """Given what makes rows and the step, is told of every use of `reveal` there."""
     known: dict[str, TableSecrets] = field(default_factory=dict)
+    declared: dict[tuple[str, str], Statement] = field(default_factory=dict)
+    """The statements that declare fields, as far as they were looked for."""
+    at_hand: dict[str, BoundRows] = field(default_factory=dict)
+    """For every scenario what `RowsAtHand.bind` gives."""
 
     def of(self, name: str) -> TableSecrets:
         """Return what a data set tells; nothing is known of one that was reported."""
@@ -119,10 +134,17 @@ class DatasetSecrets:
 
     def beside(self, name: str) -> set[str]:
         """Return the other data sets that have the same rows, or a secret in common."""
-        copies = [copy for each in self.copies.values() for copy in each]
-        near = {copy.of[0] for copy in copies if copy.field[0] == name}
-        near |= {copy.field[0] for copy in copies if copy.of[0] == name}
-        return (near | self.files.get(name, frozenset())) - {name}
+        return (self._near.get(name, set()) | self.files.get(name, frozenset())) - {name}
+
+    @cached_property
+    def _near(self) -> dict[str, set[str]]:
+        """For a data set, those of which one has a secret of the other."""
+        near: dict[str, set[str]] = defaultdict(set)
+        for copies in self.copies.values():
+            for copy in copies:
+                near[copy.field[0]].add(copy.of[0])
+                near[copy.of[0]].add(copy.field[0])
+        return near
 
     def _declared(self, dataset: str, column: str) -> Label:
         name = f"{dataset.rpartition('.')[2]}.{column}" if dataset in self.datasets else column
@@ -130,6 +152,11 @@ class DatasetSecrets:
 
     def declaration(self, dataset: str, column: str) -> Statement:
         """Return the statement that declares a field."""
+        if (dataset, column) not in self.declared:
+            self.declared[dataset, column] = self._find_declaration(dataset, column)
+        return self.declared[dataset, column]
+
+    def _find_declaration(self, dataset: str, column: str) -> Statement:
         statement = self.places.dataset(dataset)
         outer = statement
         while outer.construct == "like":

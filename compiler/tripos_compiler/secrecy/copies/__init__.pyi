@@ -1,4 +1,4 @@
-from .copies import (
+from .comparisons import (
     copies_by_field as copies_by_field,
     datasets_sharing_files as datasets_sharing_files,
     identifies_rows as identifies_rows,

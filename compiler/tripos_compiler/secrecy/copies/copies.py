@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 
 from tripos_compiler.plan import DataField, DataFile, Type
-from tripos_compiler.resolve import Copy, Field, KnownCopies, LoadedDataset
+from tripos_compiler.resolve import CopiedField, LoadedDataset
 from tripos_compiler.secrecy.copies.containment import Place, Said, occurrences, said
 from tripos_compiler.secrecy.copies.row_pairs import ComparedColumn, ComparedRows, Pair, Together, ways_together
 from tripos_compiler.source import dataclass
@@ -173,52 +173,20 @@ FEWEST_VALUES = 5
 """A list of fewer different values is no list of answers."""
 
 
-def find_copies(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> tuple[Copy, ...]:
-    """Return all fields that hold a secret field, of data sets that are read from files. What was compared before is
-    not compared again, and what is not there any more is forgotten."""
-    prints = {name: each.dataset.model_dump_json() for name, each in loaded.items()}
-    rows = {name: ComparedRows(each) for name, each in loaded.items()}
-    compared: dict[tuple[str, str], tuple[Copy, ...]] = {}
-    for owner in (name for name, each in loaded.items() if any(of.secret for of in each.dataset.fields)):
-        for name in loaded:
-            key = (prints[owner], prints[name])
-            kept = known.found.get(key)
-            compared[key] = kept if kept is not None else tuple(_copies(rows[owner], rows[name]))
-    known.found = compared
-    return tuple(copy for copies in compared.values() for copy in copies)
-
-
-def copies_by_field(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> dict[Field, tuple[Copy, ...]]:
-    """For every field that holds what a secret field says, all secret fields that it holds, the secret field itself
-    left out. `loaded` are the data sets that are read from files, by their names in the plan (`Program.loaded`); a
-    secret field of one data set that holds the secret of another is there too. What `unmarked_copies` gives is not."""
-    found: dict[Field, list[Copy]] = {}
-    for copy in find_copies(loaded, known):
-        if copy.how != "values" or copy.field[0] != copy.of[0]:
-            found.setdefault(copy.field, []).append(copy)
-    return {each: tuple(copies) for each, copies in found.items()}
-
-
-def unmarked_copies(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> tuple[Copy, ...]:
-    """Return the public fields that have the values of a secret field of the same rows: either nothing is secret there,
-    or one mark is missing, which the author has to say."""
-    return tuple(copy for copy in find_copies(loaded, known) if copy.how == "values" and copy.field[0] == copy.of[0])
-
-
-def _copies(secret: ComparedRows, other: ComparedRows) -> Iterator[Copy]:
+def find_copied_fields(secret: ComparedRows, other: ComparedRows) -> Iterator[CopiedField]:
     """Yield the fields of a data set that hold a secret of another, or of its own."""
-    owner, name = secret.loaded.dataset.name, other.loaded.dataset.name
     shared = list(shared_files(secret.loaded, other.loaded))
     ways = list(ways_together(secret, other, shared))
     joined = list(_shared_with_joins(secret.loaded, other.loaded))
-    columns = [column for column in other.columns.values() if not (owner == name and column.field.secret)]
+    own = secret.loaded is other.loaded
+    columns = [column for column in other.columns.values() if not (own and column.field.secret)]
     for parts in secret.secrets.values():
         compared = [(way, part, _candidates(part, other, way)) for way in ways for part in parts]
         for column in columns:
-            copy = _same_column(secret.loaded, parts[0].field, other.loaded, column.field, shared, joined)
-            copy = copy or _same_values(secret, column, compared) or _same_list(secret, parts[0], column)
-            if copy is not None:
-                yield copy
+            found = _same_column(secret.loaded, parts[0].field, other.loaded, column.field, shared, joined)
+            found = found or _same_values(secret, column, compared) or _same_list(secret, parts[0], column)
+            if found is not None:
+                yield found
 
 
 def _candidates(secret: ComparedColumn, other: ComparedRows, way: Together) -> Set[str]:
@@ -239,21 +207,19 @@ def _candidates(secret: ComparedColumn, other: ComparedRows, way: Together) -> S
 
 def _same_values(
     secret: ComparedRows, column: ComparedColumn, compared: Sequence[tuple[Together, ComparedColumn, Set[str]]]
-) -> Copy | None:
+) -> CopiedField | None:
     """Return how a field holds the values of a secret field, or of a part of it."""
-    name = (column.loaded.dataset.name, column.field.name)
     for way, part, candidates in compared:
         if way.field == column.field.name or column.field.name not in candidates:
             continue
         held = held_in(part, column, way)
         if held is not None and not _public(secret, column, way):
-            of = (part.loaded.dataset.name, part.field.name)
-            shown = ".".join((*of, part.part) if part.part is not None else of)
-            return Copy(name, of, "values", f"`{'.'.join(name)}` {held.does} `{shown}` {held.rows}")
+            inner = f".{part.part}" if part.part is not None else ""
+            return CopiedField(column.field.name, part.field.name, "values", held.does, f"{inner}` {held.rows}")
     return None
 
 
-def _same_list(rows: ComparedRows, secret: ComparedColumn, column: ComparedColumn) -> Copy | None:
+def _same_list(rows: ComparedRows, secret: ComparedColumn, column: ComparedColumn) -> CopiedField | None:
     """Return a field of as many rows that has the same values in another order, most of them once: whoever has the list
     has the answers, if not whose they are."""
     if secret.loaded is column.loaded or len(secret.loaded.rows) != len(column.loaded.rows):
@@ -266,9 +232,7 @@ def _same_list(rows: ComparedRows, secret: ComparedColumn, column: ComparedColum
     public = (each for each in rows.columns.values() if not each.field.secret)
     if any((each.counts & column.counts).total() >= SHARE * many for each in public):
         return None  # it lists what is public there
-    name, of = (column.loaded.dataset.name, column.field.name), (secret.loaded.dataset.name, secret.field.name)
-    why = f"`{'.'.join(name)}` lists the values of `{'.'.join(of)}` in another order"
-    return Copy(name, of, "values", why)
+    return CopiedField(column.field.name, secret.field.name, "values", "lists the values of", "` in another order")
 
 
 def _public(secret: ComparedRows, column: ComparedColumn, way: Together) -> bool:
@@ -292,13 +256,16 @@ def shared_files(one: LoadedDataset, two: LoadedDataset) -> Iterator[tuple[DataF
 def _alike(
     one: LoadedDataset, ones: Sequence[DataFile], two: LoadedDataset, twos: Sequence[DataFile]
 ) -> Iterator[tuple[DataFile, DataFile]]:
-    held: dict[str, DataFile] = {}
-    for file in reversed(ones):
-        held[file.sha256] = held[one.unpacked.get(file.path, file.sha256)] = file
+    held = {digest: file for file in reversed(ones) for digest in digests(one, file)}
     for file in twos:
-        found = held.get(file.sha256) or held.get(two.unpacked.get(file.path, file.sha256))
+        found = next((held[digest] for digest in digests(two, file) if digest in held), None)
         if found is not None:
             yield found, file
+
+
+def digests(loaded: LoadedDataset, file: DataFile) -> tuple[str, str]:
+    """Return the digests of a file of a data set, as it is and unpacked."""
+    return file.sha256, loaded.unpacked.get(file.path, file.sha256)
 
 
 def _shared_with_joins(one: LoadedDataset, two: LoadedDataset) -> Iterator[tuple[DataFile, DataFile, frozenset[str]]]:
@@ -325,44 +292,19 @@ def _same_column(
     each: DataField,
     shared: list[tuple[DataFile, DataFile]],
     joined: list[tuple[DataFile, DataFile, frozenset[str]]],
-) -> Copy | None:
-    names = (secret.dataset.name, of.name), (other.dataset.name, each.name)
+) -> CopiedField | None:
     own = _own_columns(secret, of.columns) & _own_columns(other, each.columns)
-    said = f"`{names[1][0]}.{each.name}`"
     for file, same, taken in (*((*pair, own) for pair in shared), *joined):
         for column in (column for column in each.columns if column in of.columns and column in taken):
             captured = column in file.captures, column in same.captures
             if not any(captured) and readings_overlap(of.type, each.type):
                 where = same.path if same.path == file.path else f"{same.path}, which holds what {file.path} holds"
-                why = f"{said} is read from the same column as `{names[0][0]}.{of.name}`, `{column}` of {where}"
-                return Copy(names[1], names[0], "column", why)
+                says = "is read from the same column as"
+                return CopiedField(each.name, of.name, "column", says, f"`, `{column}` of {where}")
     pairs = [(_captured(of, file), _captured(each, same)) for file, same in shared]
     if pairs and all(one is not None and one == two for one, two in pairs):
-        why = f"{said} is read from the names of the same files as `{names[0][0]}.{of.name}`"
-        return Copy(names[1], names[0], "capture", why)
+        return CopiedField(each.name, of.name, "capture", "is read from the names of the same files as", "`")
     return None
-
-
-def datasets_sharing_files(loaded: Mapping[str, LoadedDataset]) -> dict[str, frozenset[str]]:
-    """For every data set the others that read a file of it, packed or not."""
-    return {
-        name: frozenset(
-            other for other, each in loaded.items() if other != name and any(shared_files(loaded[name], each))
-        )
-        for name in loaded
-    }
-
-
-def identifies_rows(loaded: LoadedDataset, names: frozenset[str]) -> bool:
-    """Return true if no two rows of a data set have the same values in these fields, rows that repeat others left
-    out."""
-    if loaded.repeated:
-        return False
-    columns = [[row.values.get(name) for row in loaded.rows] for name in sorted(names)]
-    telling = (each for each in columns if all(isinstance(value, str) for value in each))
-    if any(len(set(each)) == len(each) for each in telling):
-        return True
-    return len({repr(values) for values in zip(*columns, strict=True)}) == len(loaded.rows)
 
 
 def _captured(of: DataField, file: DataFile) -> str | None:
