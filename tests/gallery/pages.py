@@ -87,7 +87,7 @@ def shown(name: str) -> Shown:
         told("init", "here", "--from", f"gallery/{name}", "--yes")
         os.chdir("here")
         spec = "here.tripos"
-        run = json.loads(told("run", spec, "--json"))
+        run = json.loads(told("run", spec, "--json", *facts_of(name).options))
         counts = told("sql", COUNTS, "--format", "csv").splitlines()[1].split(",")
         score = told("sql", ONE_SCORE, "--format", "csv").splitlines()[1]
         explained = json.loads(told("why", score, "--json"))
@@ -143,13 +143,16 @@ def price(name: str) -> float | None:
     they cannot be asked."""
     plan = plan_of(name)
     roles = [f"{role.name}={OTHER}" for role in plan.roles if role.kind != "compared"]
+    options = facts_of(name).options
     flags = [word for role in roles for word in ("--role", role)]
     with elsewhere():
         try:
-            found = json.loads(told("run", f"gallery/{name}", "--dry-run", "--json", "--model", CANDIDATE, *flags))
+            found = json.loads(
+                told("run", f"gallery/{name}", "--dry-run", "--json", "--model", CANDIDATE, *flags, *options)
+            )
         except AssertionError:
             return None
-        items = json.loads(told("run", f"gallery/{name}", "--json"))  # with its mock models
+        items = json.loads(told("run", f"gallery/{name}", "--json", *options))  # with its mock models
         counts = told("sql", COUNTS.replace("here.", f"{name}."), "--format", "csv").splitlines()[1].split(",")
     assert items
     costs = [each["cost_usd"]["expected"] for each in found["calls"]]
@@ -196,6 +199,7 @@ def row(name: str, facts: Facts, run: Shown, cost: float | None) -> str:
         f"{facts.original}",
         f"{facts.replies:,}, {apart}",
         facts.against,
+        ", ".join(dict.fromkeys(slip.code for slip in facts.slips)),
         calls,
         "—" if cost is None else f"{cost:.2f}",
     ]
@@ -203,8 +207,8 @@ def row(name: str, facts: Facts, run: Shown, cost: float | None) -> str:
 
 
 HEAD = (
-    "| benchmark | lines | lines there | original | replies compared | with | calls an item | USD |\n"
-    "| --- | --- | --- | --- | --- | --- | --- | --- |\n"
+    "| benchmark | lines | lines there | original | replies compared | with | slips | calls an item | USD |\n"
+    "| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
 )
 
 

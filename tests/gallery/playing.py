@@ -77,13 +77,15 @@ class Facts:
     apart: float
     against: str
     slips: tuple[Slip, ...]
+    options: tuple[str, ...] = ()
 
 
 def facts_of(name: str) -> Facts:
     """Return the facts of a benchmark."""
     table = tomllib.loads((FACTS / f"{name}.toml").read_text("utf-8"))
     slips = tuple(Slip(**slip) for slip in table.pop("slips"))
-    return Facts(slips=slips, **table)
+    options = tuple(table.pop("options", ()))
+    return Facts(slips=slips, options=options, **table)
 
 
 def verdicts_of(name: str) -> list[dict[str, Any]]:

@@ -68,15 +68,20 @@ def test_a_copy_of_it_runs_with_mock_models(
     monkeypatch.chdir(tmp_path)
     assert tripos("init", "copied", "--from", f"gallery/{name}", "--yes").code == 0
     copied = tripos("check", "copied")
-    assert (copied.code, copied.err) == (0, "")
+    assert copied.code == 0, copied.err
+    assert "warning[" not in copied.err
     monkeypatch.chdir(tmp_path / "copied")
-    lines = json.loads(tripos("run", ".", "--dry-run", "--json").out)["calls"]
-    done = tripos("run", ".", "--json")
+    options = facts_of(name).options
+    if options:
+        refused = tripos("run", ".")
+        assert (refused.code, options[0] in refused.err) == (2, True), refused.err
+    lines = json.loads(tripos("run", ".", "--dry-run", "--json", *options).out)["calls"]
+    done = tripos("run", ".", "--json", *options)
     assert done.code == 0, done.err
     run = json.loads(done.out)
     least, most = (sum(line["calls"][end] for line in lines) for end in ("low", "high"))
     assert least <= run["calls"]["asked"] <= most, (least, run["calls"], most)
     measures = json.loads(tripos("report", "--json").out)["measures"]
     assert [row for measure in measures for row in measure["rows"] if row["value"] is not None]
-    again = json.loads(tripos("run", ".", "--json").out)["calls"]
+    again = json.loads(tripos("run", ".", "--json", *options).out)["calls"]
     assert (again["asked"], again["reused"]) == (0, again["planned"])
