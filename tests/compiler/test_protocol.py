@@ -57,6 +57,15 @@ def test_a_sound_exam_is_not_warned_of(tmp_path: Path) -> None:
     assert warned(tmp_path) == []
 
 
+def test_what_a_measure_reads_of_options_is_warned_of_too(tmp_path: Path) -> None:
+    measured = EXAM.replace(
+        f"score right = {RIGHT}", f'score said = contains(reply.text, "I")\n  measure m = mean({RIGHT})'
+    )
+    assert not [each for each in warned(tmp_path, measured) if not each.startswith("W10")]
+    hidden = measured.replace("\\n{{ lettered(item.options) }}", "")
+    assert "W1005 `m` reads which option is chosen, and no prompt shows the options" in warned(tmp_path, hidden)
+
+
 @pytest.mark.parametrize(
     ("score", "winner"),
     [

@@ -294,6 +294,7 @@ def lower_column(steps: Steps, hint: str, syntax: Syntax, where: Syntax | None =
         column = Column(name=name, value=whole.expr, type=typed.type, when=when, of="", needs=(), fingerprint="")
         found = column.model_copy(update={"element": element})
         steps.lowered.append(found)
+        steps.spans.setdefault(name, Label(syntax.span, "taken here"))
     return NamedColumn(found.name, found.type)
 
 

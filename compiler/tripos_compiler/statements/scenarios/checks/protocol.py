@@ -139,7 +139,8 @@ def _options(
                 where = _place(steps, step)
                 fields = {path[1] for path in paths_in(options) if path[0] == cases.alias and len(path) > 1}
                 if call.function == "chosen_option" and fields and not fields & shown and "*" not in shown:
-                    message = f"`{step.name}` reads which option is chosen, and no prompt shows the options"
+                    named = step.name.partition(".")[0]  # of what a measure looks at the measure
+                    message = f"`{named}` reads which option is chosen, and no prompt shows the options"
                     help_ = "print them: `{{ lettered(…) }}`"
                     program.diagnostics.warning("W1005", message, where, help=help_)
                     seen.add(key)
