@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 # `make LOCKED=1 …` installs exactly what the lock files say, by its hashes; else what pyproject.toml allows.
 LOCKED ?=
 
-.PHONY: demo test test-all test-long lint lint-container types ci bench fuzz docs vscode page lock audit sbom clean
+.PHONY: demo test test-all test-long peers lint lint-container types ci bench fuzz docs vscode page lock audit sbom clean
 
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Tripos needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; name another with `make PYTHON=python3.12 …`")'
@@ -54,6 +54,10 @@ test-long: $(VENV)/.installed
 # The long tests (`tests/long_tests.toml`) too, and all tests with all their examples, kills and seeds.
 test-all: export TESTS_LENGTH = all
 test-all: test
+
+# Other tools, each at the version that is tested, into `.peers`: without them their tests are skipped.
+peers: $(VENV)/.installed
+	$(BIN)/python -m tests.interchange.tools
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .

@@ -157,14 +157,8 @@ def test_a_drawn_store_that_comes_back_has_every_status(replies: list[DrawnReply
                 found = results.sql("select model, reply, status, error from main.samples").fetchall()
                 asked = query.format("score.evaluator", "main.scores", "main.samples")
                 of_scores = results.sql(f"{asked} where score.evaluator is not null").fetchall()
-            assert Counter(found) == Counter(_replied(*row) for row in sent)
+            assert Counter(found) == Counter(sent)
             assert Counter(of_scores) == Counter((*row[:2], _rater(tool, *row[2:5]), *row[5:]) for row in scored)
-
-
-def _replied(model: str, reply: str | None, status: str, error: str | None) -> tuple[str | None, ...]:
-    """A reply without a text cannot be `ok`."""
-    lacks = status == "ok" and reply is None
-    return model, reply, *(("provider_error", "the log has no reply") if lacks else (status, error))
 
 
 def _rater(tool: str, metric: str, evaluator: str | None, number: int | None) -> str:

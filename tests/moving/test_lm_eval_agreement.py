@@ -1,22 +1,19 @@
 """The prompts and figures of imported tasks are those of lm-eval itself, over the same rows and replies.
 
-`LM_EVAL_PYTHON` names the Python of an environment with lm-eval 0.4.13; without it the tests are skipped.
+They need lm-eval (tests/interchange/tools.py); without it they are skipped.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.interchange.tools import lm_eval_python
 from tests.moving.agreement import Compared, compare
 from tripos.importing.tasks.lm_eval import read_task, spec_of, write_rows
-
-PYTHON = os.environ.get("LM_EVAL_PYTHON", "")
-pytestmark = pytest.mark.skipif(not PYTHON, reason="LM_EVAL_PYTHON names no environment with lm-eval")
 
 
 def rows(things: tuple[str, ...], first: int) -> list[dict[str, Any]]:
@@ -110,6 +107,7 @@ def put(folder: Path, name: str, config: str) -> Path:
 
 
 def test_prompts_and_figures_are_those_of_lm_eval(tmp_path: Path) -> None:
+    python = lm_eval_python()
     tasks = {}
     for name, config in TASKS.items():
         place = put(tmp_path, name, config)
@@ -117,17 +115,18 @@ def test_prompts_and_figures_are_those_of_lm_eval(tmp_path: Path) -> None:
         made = spec_of(task, (place,))
         assert made.whole, (name, made.notes)
         tasks[name] = Compared(task, made, place, {"test": ROWS, "train": WORKED})
-    assert compare(tasks, PYTHON, tmp_path) == {name: [] for name in tasks}
+    assert compare(tasks, python, tmp_path) == {name: [] for name in tasks}
     assert sum(0 < (value or 0) < 1 for each in tasks.values() for value in each.figures.values()) > 10
 
 
 def test_what_python_gives_is_asked_as_lm_eval_asks_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    python = lm_eval_python()
     tasks = {}
     for name, config in PYTHONS.items():
         place = put(tmp_path, name, config)
         monkeypatch.chdir(place)
         task = read_task(place / "task.yaml")
-        made = spec_of(task, (place,), write_rows(task, place, PYTHON))
+        made = spec_of(task, (place,), write_rows(task, place, python))
         assert made.whole, (name, made.notes)
         tasks[name] = Compared(task, made, place, {"test": ROWS, "train": WORKED})
-    assert compare(tasks, PYTHON, tmp_path) == {name: [] for name in tasks}
+    assert compare(tasks, python, tmp_path) == {name: [] for name in tasks}
