@@ -98,7 +98,7 @@ def other_settings() -> list[Settings]:
 
 def _other_settings() -> Iterator[Settings]:
     for name in Settings.model_fields:
-        for value in (0.5, 7, ("x",), "low", [{"name": "x", "number": 1}]):
+        for value in (0.5, 7, ("x",), "low", "own", [{"name": "x", "number": 1}]):
             try:
                 made = Settings.model_validate({name: value})
             except ValidationError:

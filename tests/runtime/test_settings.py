@@ -32,6 +32,7 @@ VALUES: dict[str, tuple[Any, str]] = {
     "reasoning_effort": ("low", "reasoning_effort low"),
     "top_logprobs": (3, "top_logprobs 3"),
     "image_detail": ("low", "image_detail low"),
+    "chat_template": ("own", "plain, chat_template own"),
     "provider": (OWN, "provider { think false, repetition_penalty 1.1 }"),
 }
 """A value of every field, and how it is written."""
@@ -111,7 +112,8 @@ def test_every_field_is_sent_or_said_to_be_left_out(way: str) -> None:
 
 @pytest.mark.parametrize("way", ["direct", "litellm"])
 def test_a_server_in_openai_s_form_is_sent_every_field_by_its_name(way: str) -> None:
-    settings = Settings(**{name: value for name, (value, _) in VALUES.items() if name != "reasoning_effort"})
+    others = ("reasoning_effort", "chat_template")
+    settings = Settings(**{name: value for name, (value, _) in VALUES.items() if name not in others})
     [request], _ = sent(way, settings)
     wanted = settings.given
     wanted |= wanted.pop("provider")

@@ -64,6 +64,9 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
             "COUNT", "the probabilities of so many tokens at each place of the reply", 0, 20, ("ask", "scorer")
         ),
         "image_detail": Setting("low|high|auto", "how closely the model looks at images", places=("ask", "scorer")),
+        "chat_template": Setting(
+            "own", "puts a plain text into the template of a chat that the model's file has", places=("ask",)
+        ),
         "provider": Setting("BLOCK", "fields for the provider, sent unchanged"),
     }
 )

@@ -108,6 +108,7 @@ CODES: dict[str, str] = {
     "R0126": "model that sees no image",
     "R0127": "image not to be had",
     "R0128": "no calls of tools",
+    "R0129": "no chat template",
     "R0201": "role not filled",
     "R0202": "unknown option value",
     "R0203": "bad configuration",

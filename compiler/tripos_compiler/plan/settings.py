@@ -10,6 +10,7 @@ from pydantic import field_validator
 from tripos_compiler.plan.base import Part
 
 Detail = Literal["low", "high", "auto"]
+Template = Literal["own"]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 
 
@@ -68,6 +69,8 @@ class Settings(Part):
     reasoning_effort: Effort | None = None
     top_logprobs: int | None = None
     image_detail: Detail | None = None
+    chat_template: Template | None = None
+    """The text of a plain question stands as a user's message in the template of a chat that the model's file has."""
     provider: tuple[Extra, ...] = ()
 
     @property

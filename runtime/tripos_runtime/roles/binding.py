@@ -11,7 +11,7 @@ from tripos_compiler.source import dataclass
 from tripos_runtime.models import LOCAL, MOCK, CodedError, embeds, writes
 from tripos_runtime.models.mocks import is_baseline
 from tripos_runtime.models.reward import is_reward
-from tripos_runtime.models.unopened import gives_likelihoods, gives_token_probabilities, takes_tools
+from tripos_runtime.models.unopened import gives_likelihoods, gives_token_probabilities, has_template, takes_tools
 
 REWARD_HINT = "give one: --role {}=reward/PATH, one on a server, or `mock/reward` to try it out"
 
@@ -54,6 +54,18 @@ def misfilled_probabilities(plan: Plan, models: Mapping[str, Sequence[str]]) -> 
             if not gives_token_probabilities(name):
                 message = f"`{step}` asks for the probabilities of tokens, and `{name}` gives none"
                 return "R0125", message, "give a model with a chat that has `top_logprobs`, such as `openai/gpt-4o`"
+    return None
+
+
+def misfilled_template(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
+    """Code, message and hint of the first model that is to take a text in a template of its own and has none; None
+    where there is none."""
+    for scenario in plan.scenarios:
+        for step in scenario.steps:
+            for name in models.get(step.role, ()) if isinstance(step, Ask) and step.settings.chat_template else ():
+                if not has_template(name):
+                    message = f"`{step.name}` asks in the template of the model, and `{name}` has none that is known"
+                    return "R0129", message, "give a local model with a template, or leave out `chat_template`"
     return None
 
 
@@ -216,7 +228,10 @@ def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, 
         told = f"no model fills the {roles} {', '.join(f'`{name}`' for name in empty)}"
         raise BindingError("R0201", told, f"{give}: {' '.join(f'--role {name}=PROVIDER/MODEL' for name in empty)}")
     models[role.name] = tuple(dict.fromkeys(models[role.name]))
-    misfilled = (misfilled_embedding, misfilled_reward, misfilled_likelihood, misfilled_probabilities, misfilled_tools)
+    misfilled = (
+        *(misfilled_embedding, misfilled_reward, misfilled_likelihood, misfilled_probabilities),
+        *(misfilled_template, misfilled_tools),
+    )
     if (wrong := next(filter(None, (check(plan, models) for check in misfilled)), None)) is not None:
         raise BindingError(*wrong)
     return RoleBinding(models, role.name)

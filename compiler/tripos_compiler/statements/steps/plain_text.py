@@ -22,6 +22,11 @@ def lower_plain(steps: Steps, ask: Statement) -> Plain | bool | None:
     likelihood is that of a text."""
     written, likelihood = ask.one_of("plain"), ask.one_of("likelihood")
     if written is None and likelihood is None:
+        if (template := ask.one_of("chat_template")) is not None:
+            help_ = "write `plain`; any other ask is sent as a chat, and the model's server puts it into its template"
+            message = "`chat_template` is for an ask with `plain` or `likelihood`"
+            steps.program.diagnostics.error("E0107", message, template.head, help=help_)
+            return False
         return None
     word = "plain" if likelihood is None else "likelihood"
     for construct in (*CHATTING, "returns"):
@@ -42,7 +47,7 @@ def lower_options(steps: Steps, ask: Statement) -> Typed | bool | None:
         return None
     good = True
     for name in ("samples", *SETTINGS):
-        if name != "provider" and ask.of(name):
+        if name not in ("provider", "chat_template") and ask.of(name):
             message = f"an ask with `likelihood` takes no `{name}`"
             help_ = "remove it: nothing is written, so there is nothing to draw or to end"
             steps.program.diagnostics.error("E0107", message, ask.of(name)[0].head, help=help_)

@@ -5,5 +5,6 @@ from .local import (
     untaken_here as untaken_here,
 )
 from .weights import (
+    template_of as template_of,
     weights_digest as weights_digest,
 )

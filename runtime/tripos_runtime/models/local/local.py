@@ -55,10 +55,15 @@ class LocalModel:
             await self._let_go()
             self._client_address = address
         form = "likelihoods" if request.options else "completions" if request.plain else "chat"
-        if form not in self._clients:
-            self._clients[form] = self._connect(address, form)
+        if request.settings.chat_template is not None:
+            from tripos_runtime.models.local.local_template import LocalTemplate
+
+            template = self._client(address, "template")
+            assert isinstance(template, LocalTemplate)
+            request = await template.filled(request)
+            form = "likelihoods in a chat" if request.options else form
         fitted = request if request.plain else _fitted(request)
-        return replace(await self._clients[form].ask(_ending(fitted)), model_served=self.name)
+        return replace(await self._client(address, form).ask(_ending(fitted)), model_served=self.name)
 
     def refuses(self, settings: Settings) -> tuple[str, ...]:
         """Return the names of the settings that a request would go without."""
@@ -77,15 +82,23 @@ class LocalModel:
         for client in clients.values():
             await client.close()
 
+    def _client(self, address: str, form: str) -> DirectModel:
+        if form not in self._clients:
+            self._clients[form] = self._connect(address, form)
+        return self._clients[form]
+
     def _connect(self, address: str, form: str) -> DirectModel:
-        """Return what asks the server in one of three forms: for a chat by the model's own template, for what follows a
-        text, or for likelihoods."""
+        """Return what asks the server in one of these forms: for a chat by the model's own template, for what follows a
+        text, for likelihoods, also after a text in the template, or for the template."""
         from tripos_runtime.models.local.local_likelihoods import LocalLikelihoods
+        from tripos_runtime.models.local.local_template import LocalTemplate
         from tripos_runtime.models.over_http import ContinuingModel, DirectModel
 
         model = f"tripos-{self.name.replace('/', '-')}"
-        if form == "likelihoods":
-            return LocalLikelihoods(self.name, address, self._timeout_s)
+        if form == "template":
+            return LocalTemplate(self.name, address, self._timeout_s)
+        if form.startswith("likelihoods"):
+            return LocalLikelihoods(self.name, address, self._timeout_s, in_chat=form != "likelihoods")
         if form == "completions":
             return ContinuingModel(
                 self.name, Endpoint(f"{address}/v1"), price=FREE, own_price=True, timeout_s=self._timeout_s

@@ -25,14 +25,16 @@ SURELY = 1000
 
 
 class LocalLikelihoods(DirectModel):
-    """The likelihoods of a model that a server of llama.cpp has at `address`."""
+    """The likelihoods of a model that a server of llama.cpp has at `address`; `in_chat` the texts have the marks of its
+    template."""
 
-    def __init__(self, name: str, address: str, timeout_s: float) -> None:
+    def __init__(self, name: str, address: str, timeout_s: float, *, in_chat: bool = False) -> None:
         super().__init__(name, Endpoint(address), price=FREE, own_price=True, sent_as=name, timeout_s=timeout_s)
         self._lines = {
             path: ModelConnection(f"{address}/{path}", self.headers, timeout_s) for path in ("tokenize", "completion")
         }
         self._start: list[int] | None = None
+        self._in_chat = in_chat
 
     async def ask(self, request: Request) -> Reply:
         """Return the likelihoods of the options of a request. Raises `ModelError`."""
@@ -98,7 +100,9 @@ class LocalLikelihoods(DirectModel):
 
     async def _pieces(self, text: str) -> list[dict[str, Any]]:
         """Return the tokens of a text, each with its `piece`: a text, or bytes where it is a part of a character."""
-        told = await self._post("tokenize", content=text, add_special=True, parse_special=False, with_pieces=True)
+        told = await self._post(
+            "tokenize", content=text, add_special=True, parse_special=self._in_chat, with_pieces=True
+        )
         return list(told["tokens"])
 
     async def _beginning(self) -> list[int]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import mmap
 import os
+import struct
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -50,3 +52,22 @@ def _write(path: Path, content: Mapping[str, list[object]]) -> None:
     with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
         json.dump(content, file)
     Path(file.name).replace(path)
+
+
+KEY = b"tokenizer.chat_template"
+TEXT = 8
+"""The type of a text in GGUF."""
+SEARCHED = 64 * 2**20
+"""So many bytes at the beginning of a model file have what it says of itself; its vocabulary is among them."""
+
+
+def template_of(path: Path) -> str | None:
+    """Return the template of a chat in a GGUF file; None where it has none."""
+    head = struct.pack("<Q", len(KEY)) + KEY + struct.pack("<I", TEXT)
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        found = content.find(head, 0, SEARCHED)
+        if found < 0:
+            return None
+        begin = found + len(head)
+        (size,) = struct.unpack("<Q", content[begin : begin + 8])
+        return content[begin + 8 : begin + 8 + size].decode("utf-8", "replace") or None

@@ -141,8 +141,8 @@ class DirectModel:
 
 def lacking(provider_name: str, provider: Provider, model: str, base_url: str) -> frozenset[str]:
     """Return the settings that a model is known not to take: by its name, and by its provider where it is reached
-    there, since of any other server nothing is known."""
-    found: frozenset[str] = frozenset()
+    there, since of any other server nothing is known. None says the template that its file has."""
+    found = frozenset({"chat_template"})
     if provider.base_url is not None and urlsplit(base_url).hostname == urlsplit(provider.base_url).hostname:
         entry = entry_of(provider_name, model)
         thinks = entry is None or entry.get("supports_reasoning")

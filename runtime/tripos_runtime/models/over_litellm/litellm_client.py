@@ -174,6 +174,7 @@ def settings_of(request: Request, *, structured: bool) -> dict[str, Any]:
     """Return the settings of a request by litellm's names, without those that are left to the model."""
     settings = request.settings.given
     settings.pop("image_detail", None)  # it stands with the images
+    settings.pop("chat_template", None)  # nobody says what it is
     settings |= settings.pop("provider", {})
     if "top_logprobs" in settings:
         settings["logprobs"] = True

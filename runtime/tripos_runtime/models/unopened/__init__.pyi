@@ -4,6 +4,7 @@ from .identity import (
 from .likelihoods import (
     gives_likelihoods as gives_likelihoods,
     gives_token_probabilities as gives_token_probabilities,
+    has_template as has_template,
 )
 from .naming import (
     check_name as check_name,

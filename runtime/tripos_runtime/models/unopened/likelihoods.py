@@ -1,9 +1,11 @@
-"""Which models say how likely texts are, or the tokens of their replies, told by their names."""
+"""Which models say how likely texts are, or the tokens of their replies, and take a text in a template of their own,
+told by their names."""
 
 from __future__ import annotations
 
 from tripos_compiler.plan import Settings
 from tripos_runtime.models.catalog import OPENAI_COMPLETION, completion_name
+from tripos_runtime.models.local import find_weights, template_of
 from tripos_runtime.models.unopened.refused_settings import refusing
 
 AT_HOME = ("mock/", "local/")
@@ -36,3 +38,20 @@ def gives_token_probabilities(name: str) -> bool:
     if name.startswith(SILENT) or completion_name(name) is not None:
         return False
     return not refusing(name)(Settings(top_logprobs=1))
+
+
+HEARING = ("mock/", "baseline/", "human/", "replay/")
+"""Models that begin so reply without a template."""
+
+
+def has_template(name: str) -> bool:
+    """Return true if a model of that name can be asked in the template of a chat that its own file has. A file that is
+    not here is told when the model is opened.
+
+    >>> [has_template(name) for name in ("mock/careful", "openai/gpt-4o", "text-completion-openai/ours")]
+    [True, False, False]
+    """
+    if name.startswith("local/"):
+        path = find_weights(name.partition("/")[2])
+        return path is None or template_of(path) is not None
+    return name.startswith(HEARING)
