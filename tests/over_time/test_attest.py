@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import minisign
 import pytest
 
 from tests.conftest import Command
@@ -88,6 +89,46 @@ def test_a_change_of_the_statement_is_named_and_its_signature_holds_no_more(
     found = wrong(tripos, "--key", "key.pub")
     assert "r.json.sig" in found
     assert any(what in each for each in found), found
+
+
+def test_a_key_of_minisign_signs_a_statement_and_finds_each_change(run: str, tripos: Command) -> None:
+    pair, other = minisign.KeyPair.generate(), minisign.KeyPair.generate()
+    for file, key in (("lab.key", pair.secret_key), ("lab.pub", pair.public_key), ("other.pub", other.public_key)):
+        Path(file).write_bytes(bytes(key))
+    assert (
+        tripos("attest", run, "-o", "r.json", "--sign-key", "lab.key", "--json").data["signature"] == "r.json.minisig"
+    )
+    raw = Path("r.json").read_bytes()
+    pair.public_key.verify(raw, minisign.Signature.from_file("r.json.minisig"))
+    assert wrong(tripos, "--key", "lab.pub") == []
+    assert wrong(tripos, "--key", "other.pub") == ["r.json.minisig"]
+    assert wrong(tripos, "--key", "key.pub") == ["signature"]
+    for change, what in CHANGES.values():
+        said = json.loads(raw)
+        change(said)
+        Path("r.json").write_text(json.dumps(said), "utf-8")
+        found = wrong(tripos, "--key", "lab.pub")
+        assert "r.json.minisig" in found and any(what in each for each in found), found
+    Path("r.json").write_bytes(raw)
+    signature = Path("r.json.minisig").read_text("utf-8")
+    assert run in signature, "the trusted comment names the run"
+    Path("r.json.minisig").write_text(signature.replace(run, "another run"), "utf-8")
+    assert wrong(tripos, "--key", "lab.pub") == ["r.json.minisig"]
+
+
+def test_a_key_with_a_password_needs_it(run: str, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = minisign.KeyPair.generate()
+    Path("lab.pub").write_bytes(bytes(pair.public_key))
+    pair.secret_key.encrypt("secret")
+    Path("lab.key").write_bytes(bytes(pair.secret_key))
+    done = tripos("attest", run, "-o", "r.json", "--sign-key", "lab.key")
+    assert done.code == 2 and "has a password" in done.err and "TRIPOS_KEY_PASSWORD" in done.err
+    monkeypatch.setenv("TRIPOS_KEY_PASSWORD", "wrong")
+    assert "S0856" in tripos("attest", run, "-o", "r.json", "--sign-key", "lab.key").err
+    monkeypatch.setenv("TRIPOS_KEY_PASSWORD", "secret")
+    assert tripos("attest", run, "-o", "r.json", "--sign-key", "lab.key").code == 0
+    assert wrong(tripos, "--key", "lab.pub") == []
+    assert wrong(tripos, "--key", pair.public_key.to_base64().decode()) == []
 
 
 def test_rows_that_came_later_are_found(run: str, tripos: Command) -> None:

@@ -131,7 +131,7 @@ def _check_ssh(path: Path, raw: bytes, public: str | None, namespace: str) -> Re
             said = _ssh_keygen(arguments, raw)
         told = ""
     if said.returncode:
-        return ReleaseCheck(path.name, "wrong", "is no signature of this manifest" + (" by that key" if public else ""))
+        return ReleaseCheck(path.name, "wrong", "is no signature of this file" + (" by that key" if public else ""))
     return ReleaseCheck(path.name, "good" if public is not None else "unchecked", told)
 
 
