@@ -163,7 +163,12 @@ def page(name: str, facts: Facts, run: Shown) -> str:
     """Return the page of a benchmark."""
     folder = GALLERY / name
     _, _, body = (folder / "README.md").read_text("utf-8").partition("\n\n")
-    parts = [f"# {facts.title}\n\n{body.strip()}\n"]
+    held = (
+        f"- **Original**: {facts.original}; {facts.original_lines:,} lines without blank ones and comments\n"
+        f"- **Held against**: {facts.against}\n"
+        f"- **Replies compared**: {facts.replies:,}, odd ones among them; scores and figures agree {_agreement(facts)}\n"
+    )
+    parts = [f"# {facts.title}\n\n{body.strip()}\n\n## Against the original\n\n{held}"]
     for path in sorted(folder.rglob("*.tripos"), key=lambda path: (path.stem != name, path)):
         parts.append(
             f"## `{path.relative_to(folder).as_posix()}`\n\n{fenced(path.read_text('utf-8'), 'tripos fragment')}"
@@ -187,18 +192,21 @@ def fenced(text: str, info: str) -> str:
     return f"{fence}{info}\n{text.rstrip(chr(10))}\n{fence}\n"
 
 
+def _agreement(facts: Facts) -> str:
+    return "exact" if facts.apart == 0 else f"to {facts.apart:g}"
+
+
 def row(name: str, facts: Facts, run: Shown, cost: float | None) -> str:
     """Return the line of a benchmark in the table."""
     mine = sum(path.read_text("utf-8").count("\n") for path in (GALLERY / name).rglob("*.tripos"))
-    apart = "equal" if facts.apart == 0 else f"to {facts.apart:g}"
+    apart = _agreement(facts)
     calls = f"{run.calls:.3g}"
     cells = [
         f"[{facts.title}](gallery/{name}.md)",
         str(mine),
         f"{facts.original_lines:,}",
-        f"{facts.original}",
-        f"{facts.replies:,}, {apart}",
-        facts.against,
+        f"{facts.replies:,}",
+        apart,
         ", ".join(dict.fromkeys(slip.code for slip in facts.slips)),
         calls,
         "—" if cost is None else f"{cost:.2f}",
@@ -207,8 +215,8 @@ def row(name: str, facts: Facts, run: Shown, cost: float | None) -> str:
 
 
 HEAD = (
-    "| benchmark | lines | lines there | original | replies compared | with | slips | calls an item | USD |\n"
-    "| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
+    "| benchmark | lines | lines there | replies | agreement | slips | calls | USD |\n"
+    "| --- | --- | --- | --- | --- | --- | --- | --- |\n"
 )
 
 
