@@ -1,0 +1,70 @@
+"""τ-bench retail by its own environment: the reward of every conversation, and pass^k as it prints them."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import runpy
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.gallery.originals.tau_bench import TRIALS, TURNS, answer, script, tasks
+from tests.gallery.playing import GALLERY, facts_of, play
+from tripos_compiler.plan import call_of, write_calls
+
+VERDICTS = Path(__file__).parent / "verdicts" / "tau_bench.jsonl"
+TOOLS = runpy.run_path(str(GALLERY / "tau_bench" / "retail.py"))
+
+
+def goal(task: dict[str, Any]) -> dict[str, Any]:
+    """Return the shop after the actions that are right; one that the rules forbid changes nothing."""
+    state = copy.deepcopy(task["data"])
+    for name, given in task["actions"]:
+        before = copy.deepcopy(state)
+        try:
+            TOOLS[name](state, **given)
+        except ValueError:
+            state = before
+    return state
+
+
+def test_rewards_are_those_of_the_original(tmp_path: Path) -> None:
+    *lines, shown = map(json.loads, VERDICTS.read_text("utf-8").splitlines())
+    begun: Counter[int] = Counter()
+
+    def agent(messages: list[str]) -> str:
+        _, opening, *told = messages
+        number = int(re.findall(r"Task <(\d+)>", opening)[0])
+        marks = [mark for each in told for mark in re.findall(r"\[trial (\d)\]", each)]
+        if not marks:
+            begun[number] += 1
+        trial = int(marks[0]) if marks else begun[number] - 1
+        step = script(number, trial)[len(marks)]
+        if isinstance(step, str):
+            return f"[trial {trial}] {step}"
+        return write_calls(f"[trial {trial}]", [call_of(*step)])
+
+    def user(messages: list[str]) -> str:
+        if messages[-1] == "Hi! How can I help you today?":
+            return re.findall(r"Task <\d+>", messages[0])[0]
+        return answer(messages[-1])
+
+    names = ("user_id", "instruction", "data", "outputs")
+    rows = [{**{name: task[name] for name in names}, "goal": goal(task)} for task in tasks()]
+    figures = play(tmp_path, "tau_bench", {"tasks.jsonl": rows}, agent, {"user": user})
+    rewards: dict[str, float] = defaultdict(float)
+    for each in lines:
+        rewards[f"user_{each['task']}"] += each["reward"]
+    solved: dict[str, float] = dict.fromkeys(rewards, 0.0)
+    for score in figures.scores:
+        assert score.status == "scored"
+        solved[score.fields["user_id"]] += score.value or 0.0
+    assert solved == rewards
+    assert len(figures.scores) == TRIALS * len(rows) == facts_of("tau_bench").replies
+    assert any(len(script(number, trial)) > TURNS for number in range(len(rows)) for trial in range(TRIALS))
+    for k in range(1, TRIALS + 1):
+        assert figures[f"pass_{k}"].value == pytest.approx(shown[f"k={k}"], abs=facts_of("tau_bench").apart)
