@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, timedelta
 from typing import Any
 
+from tripos_warehouse.exports.interchange.chats import KeptMessage, MadeCall, chat_of
 from tripos_warehouse.exports.interchange.units import (
     SECRET,
     RunUnit,
@@ -20,7 +21,7 @@ from tripos_warehouse.views import RunRecord
 
 LONGEST = 1000
 """The most characters of a text in a summary: Inspect cuts there too."""
-ROLES = {"system": "system", "user": "user", "assistant": "assistant", "calls": "assistant", "result": "tool"}
+ROLES = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 """The roles of messages in the words of Inspect; any other is a user's, with its own role in the metadata."""
 REASONS = {
     "refused": "refusal",
@@ -38,6 +39,7 @@ STOPS = {
     "content_filter": "content_filter",
 }
 """The words of providers for why a reply ended, in those of Inspect."""
+JSON_TYPES = ("string", "integer", "number", "boolean", "array", "object", "null")
 
 
 KEPT = (
@@ -192,28 +194,58 @@ def _score(unit: RunUnit, score: UnitScore) -> dict[str, Any]:
 
 
 def _messages(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
-    found = []
-    for number, each in enumerate(json.loads(reply["messages"])):
-        role = ROLES.get(each["role"], "user")
-        message = {"id": f"{reply['sample_id']}-{number}", "content": each["content"], "role": role}
-        if role != each["role"]:
-            message["metadata"] = {"role": each["role"]}
-        found.append(message)
-    return found
+    return [_message(each, f"{reply['sample_id']}-{n}") for n, each in enumerate(chat_of(reply).messages)]
+
+
+def _message(kept: KeptMessage, name: str) -> dict[str, Any]:
+    role = ROLES.get(kept.role, "user")
+    told: dict[str, Any] = {"id": name, "content": kept.content, "role": role}
+    if role != kept.role:
+        told["metadata"] = {"role": kept.role}
+    if kept.calls:
+        told["tool_calls"] = [_call(each) for each in kept.calls]
+    if kept.answers is not None:
+        told |= {"tool_call_id": kept.answers.id, "function": kept.answers.call.name}
+    return told
+
+
+def _call(made: MadeCall) -> dict[str, Any]:
+    told = {"id": made.id, "function": made.call.name, "arguments": made.arguments, "type": "function"}
+    return told if made.fault is None else told | {"parse_error": made.fault}
+
+
+def _tool(described: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the description of a tool as Inspect has it: what it has no field for, such as a schema of another form,
+    stands in the text."""
+    schema = described.get("parameters") or {}
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    told = {"name": str(described["name"]), "description": str(described.get("description") or "")}
+    parameters: dict[str, Any] = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+    for name, each in (properties or {}).items():
+        kind = each.get("type") if isinstance(each, Mapping) else None
+        about = each.get("description") if isinstance(each, Mapping) else None
+        parameters["properties"][name] = {"description": str(about or json.dumps(each, ensure_ascii=False))} | (
+            {"type": kind} if kind in JSON_TYPES else {}
+        )
+    if properties:
+        parameters["required"] = [name for name in schema.get("required") or () if name in properties]
+    return told | {"parameters": parameters}
 
 
 def _replied(reply: Mapping[str, Any], model: str) -> dict[str, Any]:
-    said = {"id": f"{reply['sample_id']}-reply", "content": reply["reply"], "role": "assistant"}
-    return said | {"source": "generate", "model": model}
+    kept = chat_of(reply).reply
+    assert kept is not None
+    return _message(kept, f"{reply['sample_id']}-reply") | {"source": "generate", "model": model}
 
 
 def _output(reply: Mapping[str, Any] | None, model: str) -> dict[str, Any]:
     if reply is None:
         return {"model": model, "choices": [], "completion": ""}
-    told: dict[str, Any] = {"model": reply["model_served"] or model, "choices": [], "completion": reply["reply"] or ""}
+    told: dict[str, Any] = {"model": reply["model_served"] or model, "choices": [], "completion": ""}
     if reply["reply"] is not None:
         stopped = "content_filter" if reply["status"] == "refused" else STOPS.get(reply["finish_reason"], "unknown")
-        told["choices"] = [{"message": _replied(reply, model), "stop_reason": stopped}]
+        said = _replied(reply, model)
+        told |= {"choices": [{"message": said, "stop_reason": stopped}], "completion": said["content"]}
     if (usage := usage_of([reply])) is not None:
         told["usage"] = usage
     if reply["latency_s"] is not None:
@@ -226,6 +258,7 @@ def _output(reply: Mapping[str, Any] | None, model: str) -> dict[str, Any]:
 def _called(reply: Mapping[str, Any], model: str, run: RunRecord) -> dict[str, Any]:
     """Return the call of a step as an event of the transcript."""
     begun = reply["created_at"] - timedelta(seconds=reply["latency_s"] or 0)
+    tools = chat_of(reply).tools
     event = {
         "event": "model",
         "uuid": reply["sample_id"],
@@ -234,8 +267,8 @@ def _called(reply: Mapping[str, Any], model: str, run: RunRecord) -> dict[str, A
         "model": model,
         "role": run.compared_role,
         "input": _messages(reply),
-        "tools": [],
-        "tool_choice": "none",
+        "tools": [_tool(each) for each in tools],
+        "tool_choice": "auto" if tools else "none",
         "config": {},
         "output": _output(reply, model),
         "completed": _moment(reply["created_at"]),

@@ -20,6 +20,7 @@ from typing import IO, Any
 from tripos_compiler.plan import Ask, Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.files import appearing
+from tripos_warehouse.exports.interchange.chats import as_openai, chat_of
 from tripos_warehouse.exports.interchange.figures import ExportedFigure, ScoreMeans, measure_figures
 from tripos_warehouse.exports.interchange.units import (
     SECRET,
@@ -191,9 +192,12 @@ class _ResultsWriter:
             found = json.loads(reply["reply"])["options"] if reply["status"] == "ok" else [None] * len(options)
             said = [None if each is None else [str(each["logprob"]), str(each["greedy"])] for each in found]
             return [(text.rstrip(), space + option, one) for option, one in zip(options, said, strict=True)]
-        single = len(messages) == 1 and messages[0]["role"] in ("user", "text")
-        sent = messages[0]["content"] if single else json.dumps(messages, ensure_ascii=False)
+        chat = chat_of(reply)
+        single = len(chat.messages) == 1 and chat.messages[0].role in ("user", "text")
+        sent = chat.messages[0].content if single else json.dumps(as_openai(chat.messages), ensure_ascii=False)
         settings = self.settings[unit.scenario].get(reply["step"], {})
+        if chat.tools:
+            settings = {**settings, "tools": [{"type": "function", "function": each} for each in chat.tools]}
         return [(sent, settings, reply["reply"])]
 
     def _document(self, figures: list[ExportedFigure]) -> dict[str, Any]:

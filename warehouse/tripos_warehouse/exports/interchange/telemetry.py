@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.exports.interchange.chats import KeptMessage, chat_of
 from tripos_warehouse.exports.interchange.units import RunUnit, UnitScore, left_out, read_units
 from tripos_warehouse.query import Connection
 from tripos_warehouse.views import RunRecord
@@ -243,10 +244,13 @@ class _Trace:
         if reply["finish_reason"] is not None:
             told["gen_ai.response.finish_reasons"] = [reply["finish_reason"]]
         if self.content:
-            sent = [_message(each["role"], each["content"]) for each in json.loads(reply["messages"])]
-            told["gen_ai.input.messages"] = json.dumps(sent, ensure_ascii=False)
-            if reply["reply"] is not None:
-                got = _message("assistant", reply["reply"]) | {"finish_reason": reply["finish_reason"] or "unknown"}
+            chat = chat_of(reply)
+            told["gen_ai.input.messages"] = json.dumps([_message(each) for each in chat.messages], ensure_ascii=False)
+            if chat.tools:
+                tools = [{"type": "function", **each} for each in chat.tools]
+                told["gen_ai.tool.definitions"] = json.dumps(tools, ensure_ascii=False)
+            if chat.reply is not None:
+                got = _message(chat.reply) | {"finish_reason": reply["finish_reason"] or "unknown"}
                 told["gen_ai.output.messages"] = json.dumps([got], ensure_ascii=False)
         return told
 
@@ -291,8 +295,14 @@ def _call(model: str, sent: int | None, got: int | None, cost: float | None) -> 
     return told | {name: value for name, value in more.items() if value is not None}
 
 
-def _message(role: str, text: str) -> dict[str, Any]:
-    return {"role": role, "parts": [{"type": "text", "content": text}]}
+def _message(kept: KeptMessage) -> dict[str, Any]:
+    if kept.answers is not None:
+        answer = {"type": "tool_call_response", "id": kept.answers.id, "response": kept.content}
+        return {"role": kept.role, "parts": [answer]}
+    parts: list[dict[str, Any]] = [{"type": "text", "content": kept.content}] if kept.content or not kept.calls else []
+    for made in kept.calls:
+        parts.append({"type": "tool_call", "id": made.id, "name": made.call.name, "arguments": made.call.arguments})
+    return {"role": kept.role, "parts": parts}
 
 
 def _span_id(text: str) -> int:
