@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tripos.importing.row_errors import UnfitValue
@@ -82,13 +82,21 @@ class MetricScale:
 
 @dataclass(frozen=True)
 class GradedMetric:
-    """A graded criterion of a reply: a metric of a scorer, the steps that grade it, and its scale. Several steps have
-    one where arms differ in what the judge is shown."""
+    """A graded criterion of a reply: a metric of a scorer, its scale, and the steps that grade it, each with the arms
+    under which it does. Several steps have one where arms differ in what the judge is shown."""
 
     scorer: str
     metric: str
     scale: MetricScale
     steps: tuple[Grade, ...]
+    arms: Mapping[str, Sequence[Mapping[str, str]]]
+
+    def under(self, arms: Mapping[str, str]) -> GradedMetric | None:
+        """Return the criterion with the steps that grade it under these arms; None where none does."""
+        steps = tuple(
+            step for step in self.steps if any(arms.items() <= each.items() for each in self.arms[step.fingerprint])
+        )
+        return replace(self, steps=steps) if steps else None
 
 
 Place = tuple[str, str]
@@ -98,24 +106,30 @@ Place = tuple[str, str]
 def gradable(plan: Plan) -> dict[Place, dict[str, list[GradedMetric]]]:
     """Return what can be given to the replies of every step, by metric: one for each scorer that gives it."""
     found: dict[Place, dict[tuple[str, str], dict[str, Grade]]] = {}
+    arms: dict[str, list[Mapping[str, str]]] = {}
     for scenario in plan.scenarios:
         for treatment in scenario.treatments:
             asks = {step.name: step for step in treatment.steps if isinstance(step, Ask)}
             for step in treatment.steps:
                 if isinstance(step, Grade) and step.of in asks:
+                    arms.setdefault(step.fingerprint, []).append(treatment.arms)
                     for asked in (asks[step.of], *turns_before(asks[step.of], asks)):
                         place = found.setdefault((scenario.name, asked.fingerprint), {})
                         for metric in step.metrics or (step.name,):
                             place.setdefault((metric, step.scorer), {})[step.fingerprint] = step
-    return {place: _by_metric(plan, given) for place, given in found.items()}
+    return {place: _by_metric(plan, given, arms) for place, given in found.items()}
 
 
-def _by_metric(plan: Plan, given: Mapping[tuple[str, str], Mapping[str, Grade]]) -> dict[str, list[GradedMetric]]:
+def _by_metric(
+    plan: Plan,
+    given: Mapping[tuple[str, str], Mapping[str, Grade]],
+    arms: Mapping[str, Sequence[Mapping[str, str]]],
+) -> dict[str, list[GradedMetric]]:
     found: dict[str, list[GradedMetric]] = {}
     for (metric, scorer), steps in given.items():
         gives = plan.scorer(scorer).gives
         scale = _scale_of(plan.metric(metric)) if gives is None else _scale_of_type(gives)
-        found.setdefault(metric, []).append(GradedMetric(scorer, metric, scale, tuple(steps.values())))
+        found.setdefault(metric, []).append(GradedMetric(scorer, metric, scale, tuple(steps.values()), arms))
     return found
 
 

@@ -220,6 +220,11 @@ class _ScoreReader:
         if not found:
             said = self.wide[metric][0] if metric in self.wide else record.text("metric")
             raise UnfitValue("metric", said, f"not graded in scenario `{scenario}`")
+        arms = {arm: said for arm in self.arms if (said := record.text(arm)) is not None}
+        found = [under for each in found if (under := each.under(arms)) is not None]
+        if not found:
+            arm = next(iter(arms))
+            raise UnfitValue(arm, arms[arm], f"`{metric}` is not graded under this arm in scenario `{scenario}`")
         if (said := record.text("scorer")) is not None:
             found = [each for each in found if each.scorer == said]
             if not found:

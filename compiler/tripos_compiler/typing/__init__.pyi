@@ -20,12 +20,15 @@ from .expressions import (
     rows_binding as rows_binding,
 )
 from .templates import (
-    HOLE as HOLE,
     FilledHole as FilledHole,
     Localised as Localised,
     free_variables as free_variables,
     free_variables_of as free_variables_of,
     lower_texts as lower_texts,
+)
+from .texts import (
+    holds_texts as holds_texts,
+    joined as joined,
 )
 from .types import (
     axis_type as axis_type,

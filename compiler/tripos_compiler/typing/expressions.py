@@ -44,6 +44,7 @@ from tripos_compiler.typing.calls import call
 from tripos_compiler.typing.checker import Judge
 from tripos_compiler.typing.comprehensions import comprehension, is_comprehension
 from tripos_compiler.typing.operators import check_operator, unbounded
+from tripos_compiler.typing.texts import text_value
 
 if TYPE_CHECKING:
     from tripos_compiler.resolve import LoadedDataset
@@ -122,8 +123,8 @@ class Elaborator:
             case Number(value=value):
                 type_: Type = IntegerType() if isinstance(value, int) else NumberType()
                 return Typed(Literal_(value=value), type_)
-            case Text(value=value):
-                return Typed(Literal_(value=value), TextType())
+            case Text():
+                return text_value(self, syntax)
             case Name():
                 return self._name(syntax)
             case Member():

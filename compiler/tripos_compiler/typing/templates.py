@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -27,6 +26,7 @@ from tripos_compiler.source import (
 )
 from tripos_compiler.syntax import parse_hole
 from tripos_compiler.typing.expressions import Elaborator
+from tripos_compiler.typing.texts import HOLE
 
 
 def free_variables(syntax: Syntax | None) -> Iterator[Name]:
@@ -60,9 +60,6 @@ def _in_holes(text: Text) -> Iterator[Name]:
         elements = parse_hole(text.span.source, text, hole.start(1), hole.end(1), Diagnostics())
         for element in elements or ():
             yield from free_variables(element)
-
-
-HOLE = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 
 
 @dataclass(frozen=True)

@@ -149,7 +149,9 @@ class AggregateTables:
         weights = {} if "metric" in self.cut.dims else weights_of(scored)
         weight = weight_sql(weights) if self.figure.function == "mean" else "1"
         if self.cut.labels != "none":
-            own = self._rows(scored, *dict.fromkeys(["scorer", *(name for name in beside if name in RATED)]))
+            own = self._rows(
+                scored, *dict.fromkeys(["scorer", "fingerprint", *(name for name in beside if name in RATED)])
+            )
             arms = arm_columns(self.plan)
             return labelled_rows(self.plan, self.parts, scored, self.cut, own, weight, arms, beside)
         if self.missing == "paired":

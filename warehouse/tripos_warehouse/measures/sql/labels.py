@@ -26,12 +26,13 @@ LABELS: tuple[Labels, ...] = ("none", "judges", "people")
 @dataclass(frozen=True)
 class Gradable:
     """The grades of people in a judge's place: the rows of a view, the columns of what is drawn with one chance, those
-    that name one of it, and what people say of one, which is its label."""
+    that name one of it, what people say of one, which is its label, and what is drawn, where it holds several."""
 
     view: str
     stratum: str
     own: str
     label: str
+    drawn: str = ""
     made: str = ""
 
     @property
@@ -40,7 +41,8 @@ class Gradable:
         return f"{self.stratum}, {self.own}"
 
 
-REPLIES = Gradable("scores", "model, scenario, scorer, metric", "sample_id", "avg(value)")
+REPLIES = Gradable("scores", "model, scenario, scorer, metric", "sample_id, fingerprint", "avg(value)", "sample_id")
+"""Replies, each under every step that grades it: arms may share a reply and ask the judge different things of it."""
 BOTH_ORDERS = """least(first_model, second_model) as "one model", greatest(first_model, second_model) as "other model",
     least(first_sample_id, second_sample_id) as "one sample",
     greatest(first_sample_id, second_sample_id) as "other sample\""""
@@ -49,7 +51,7 @@ TWO_REPLIES = Gradable(
     'scenario, step, "one model", "other model"',
     '"one sample", "other sample"',
     "list({'evaluator': evaluator, 'first': first_model, 'second': second_model, 'value': value} order by evaluator)",
-    f"select *, {BOTH_ORDERS}",
+    made=f"select *, {BOTH_ORDERS}",
 )
 """Two replies to an item, in either order: the label is the list of people's verdicts."""
 
@@ -186,9 +188,10 @@ group by all""",
         f"""select *, "all graded" / nullif(count(*) filter ("it counts") over stratum, 0) as "raised by"
 from (
   select *, "its label" is not null
-    and (("drawn of" >= "all graded" and coalesce("has all", false)) or "all labels" = "all graded") as "it counts"
+    and (("drawn of" >= "all drawn" and coalesce("has all", false)) or "all labels" = "all graded") as "it counts"
   from (
-    select *, count(*) over stratum as "all graded", count("its label") over stratum as "all labels"
+    select *, count(*) over stratum as "all graded", count("its label") over stratum as "all labels",
+      count({f"distinct {of.drawn}" if of.drawn else "*"}) over stratum as "all drawn"
     from (select distinct {of.unit} {judged}) left join {said} using ({of.unit})
       left join {frames} using ({of.stratum}, "drawn from")
     window stratum as (partition by {of.stratum})
