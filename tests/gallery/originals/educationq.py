@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import sys
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 from tests.gallery.educationq_rows import questions, replies
 
@@ -22,7 +22,7 @@ ABSENT = ("pandas", "tiktoken", "yaml", "datasets", "openai", "tqdm", "google", 
 class Absent(ModuleType):
     """A module that nothing of is called."""
 
-    __path__: list[str] = []
+    __path__: ClassVar[list[str]] = []
 
     def __getattr__(self, name: str) -> Any:
         return object
