@@ -8,6 +8,7 @@ from .aggregates import (
     AGGREGATES as AGGREGATES,
 )
 from .scored_steps import (
+    Giving as Giving,
     ScoredStep as ScoredStep,
     ScoredValues as ScoredValues,
     aggregates_of as aggregates_of,

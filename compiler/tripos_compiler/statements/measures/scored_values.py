@@ -9,6 +9,7 @@ from functools import cached_property
 from tripos_compiler.constructs import Statement
 from tripos_compiler.language.figures import (
     Bounds as Ends,
+    Giving,
     Ranges,
     ScoredStep as PlanScored,
     ScoredValues,
@@ -120,7 +121,13 @@ class Scores:
 
     def _given(self, found: PlanScored) -> Operand:
         """Return values with their scale, where all that gives them has one and the same; and with their ends."""
-        steps = [(scenario, step) for scenario in found.scenarios for step in found.steps if step in scenario.steps]
+        given = {id(step) for step in found.steps}
+        steps = [
+            (scenario, step)
+            for scenario in found.scenarios
+            for step in scenario.steps
+            if isinstance(step, Giving) and id(step) in given
+        ]
         scales = {self.ranges.scale_of(scenario, step) for scenario, step in steps}
         low, high = enclosing_range(self.ranges.of_step(scenario, step) for scenario, step in steps)
         ends = (low if math.isfinite(low) else None, high if math.isfinite(high) else None)
