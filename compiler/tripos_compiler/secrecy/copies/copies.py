@@ -15,11 +15,9 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from tripos_compiler.plan import DataField, DataFile, Type
 from tripos_compiler.resolve import CopiedField, LoadedDataset
 from tripos_compiler.secrecy.copies.containment import Place, Said, occurrences, said
-from tripos_compiler.secrecy.copies.row_pairs import ComparedColumn, ComparedRows, Pair, Together, ways_together
+from tripos_compiler.secrecy.copies.row_pairs import TURNED, ComparedColumn, ComparedRows, Together, ways_together
 from tripos_compiler.source import dataclass
 
-TURNED = 50
-"""So many tell how often rows agree that do not belong together."""
 SHARE = 0.9
 """The share of the rows in which a value must be that of the secret field."""
 ENOUGH = 5.5
@@ -43,19 +41,18 @@ class HeldColumn:
 def held_in(secret: ComparedColumn, other: ComparedColumn, together: Together) -> HeldColumn | None:
     """Return how a field of rows that belong together with those of a secret field holds what this says; None where it
     does not."""
-    pairs = together.pairs
-    if len(pairs) < 2 and not together.whole:
+    if together.count < 2 and not together.whole:
         return None
     found = _place(secret, other, together, 0, occurrences)
     if found is not None and found[2] >= ENOUGH - _worth(secret, other):
         place, count, _ = found
-        return HeldColumn(said(place), _rows(count, pairs, together))
+        return HeldColumn(said(place), _rows(count, together))
     if secret.loaded is not other.loaded:
         # The end of a solution is the solution.
         found = _place(other, secret, together, 1, _ends)
         if found is not None and found[2] >= ENOUGH:
-            return HeldColumn("has what ends the value of", _rows(found[1], pairs, together))
-    return _renamed(secret, other, pairs, together)
+            return HeldColumn("has what ends the value of", _rows(found[1], together))
+    return _renamed(secret, other, together)
 
 
 def _worth(secret: ComparedColumn, other: ComparedColumn) -> float:
@@ -71,8 +68,8 @@ def _ends(holder: Said, held: Said) -> set[Place]:
     return {place for place in found if place[1] == "end"} if found else found
 
 
-def _rows(count: int, pairs: Sequence[object], together: Together) -> str:
-    return f"in {count:,} of {len(pairs):,} rows {together.why}"
+def _rows(count: int, together: Together) -> str:
+    return f"in {count:,} of {together.count:,} rows {together.why}"
 
 
 def _place(
@@ -84,8 +81,9 @@ def _place(
 ) -> tuple[Place, int, float] | None:
     """Return the place at which one column has the values of another in nearly all pairs of rows, in how many, and how
     many digits of surprise that is. `side` of the pairs, 0 or 1, is the row of the column that is held."""
-    few, speaking = together.few(held, side)
-    holders, least = together.few(holder, 1 - side)[0], 0.75 * speaking
+    sides = (together.one, together.two)
+    few, speaking = sides[side].few(held)
+    holders, least = sides[1 - side].few(holder)[0], 0.75 * speaking
     if not _may_have(holders, few, least) or _most(few, holders, looked, least) is None:
         return None
     pairs = [(pair[side], pair[1 - side]) for pair in together.pairs if held.plain(pair[side])]
@@ -146,12 +144,11 @@ def _surprise(count: int, rows: int, chance: float) -> float:
     return rows * (agreeing + ((1 - share) * math.log10((1 - share) / (1 - chance)) if share < 1 else 0.0))
 
 
-def _renamed(
-    secret: ComparedColumn, other: ComparedColumn, pairs: Sequence[Pair], together: Together
-) -> HeldColumn | None:
+def _renamed(secret: ComparedColumn, other: ComparedColumn, together: Together) -> HeldColumn | None:
     """Return whether two columns say the same under other names: 1 where the other says A, in all rows."""
-    if len(pairs) < OTHER_NAMES or not _one_to_one(secret, other, pairs[:: max(1, len(pairs) // TURNED)][:TURNED]):
+    if together.count < OTHER_NAMES or not _have_one_pattern(secret, other, together):
         return None
+    pairs = together.pairs
     both = Counter((secret.plain(one), other.plain(two)) for one, two in pairs)
     ones, twos = Counter(one for one, _ in both.elements()), Counter(two for _, two in both.elements())
     if len(ones) > len(pairs) // 4 or "" in twos or not len(both) == len(ones) == len(twos) > 1:
@@ -161,12 +158,12 @@ def _renamed(
     names = math.lgamma(len(ones) + 1) / math.log(10)
     if -(rows - len(ones)) * math.log10(repeated) - names < ENOUGH:
         return None
-    return HeldColumn("says under other names what is said by", _rows(rows, pairs, together))
+    return HeldColumn("says under other names what is said by", _rows(rows, together))
 
 
-def _one_to_one(secret: ComparedColumn, other: ComparedColumn, pairs: Sequence[Pair]) -> bool:
-    both = {(secret.plain(one), other.plain(two)) for one, two in pairs}
-    return len(both) == len({one for one, _ in both}) == len({two for _, two in both}) <= len(pairs) // 2
+def _have_one_pattern(secret: ComparedColumn, other: ComparedColumn, together: Together) -> bool:
+    pattern = together.one.pattern(secret)
+    return pattern is not None and pattern == together.two.pattern(other)
 
 
 FEWEST_VALUES = 5
@@ -180,8 +177,12 @@ def find_copied_fields(secret: ComparedRows, other: ComparedRows) -> Iterator[Co
     joined = list(_shared_with_joins(secret.loaded, other.loaded))
     own = secret.loaded is other.loaded
     columns = [column for column in other.columns.values() if not (own and column.field.secret)]
+    as_long = not own and len(secret.loaded.rows) == len(other.loaded.rows)
     for parts in secret.secrets.values():
         compared = [(way, part, _candidates(part, other, way)) for way in ways for part in parts]
+        listed = as_long and not parts[0].counts.keys().isdisjoint(other.counted_anywhere)
+        if not (shared or joined or listed or any(candidates for _, _, candidates in compared)):
+            continue
         for column in columns:
             found = _same_column(secret.loaded, parts[0].field, other.loaded, column.field, shared, joined)
             found = found or _same_values(secret, column, compared) or _same_list(secret, parts[0], column)
@@ -192,17 +193,18 @@ def find_copied_fields(secret: ComparedRows, other: ComparedRows) -> Iterator[Co
 def _candidates(secret: ComparedColumn, other: ComparedRows, way: Together) -> Set[str]:
     """Return the fields of a data set of which `held_in` may find that they hold the values of a secret field. Nearly
     none does, which is told here for all fields at once."""
-    if len(way.pairs) >= OTHER_NAMES:
-        return other.columns.keys()
-    values, speaking = way.few(secret, 0)
-    fields, anywhere = way.few_of_all(other)
+    values, speaking = way.one.few(secret)
+    fields, anywhere = way.two.few_of_all
     least = 0.75 * speaking
     any_has, apart = _may_have(anywhere, values, least), secret.loaded is not other.loaded
-    return {
+    candidates = {
         name
         for name, (found, saying) in fields.items()
         if (any_has and _may_have(found, values, least)) or (apart and _may_have(values, found, 0.75 * saying))
     }
+    if way.count >= OTHER_NAMES and way.one.pattern(secret) is not None:
+        candidates |= {name for name, column in other.columns.items() if _have_one_pattern(secret, column, way)}
+    return candidates
 
 
 def _same_values(
@@ -239,10 +241,10 @@ def _public(secret: ComparedRows, column: ComparedColumn, way: Together) -> bool
     """Return true if a field only says what its rows say in the data set of the secret too, where it is not marked."""
     if secret.loaded is column.loaded:
         return False
-    told = way.begin(column, 1)
+    told = way.two.begin(column)
     least = SHARE * len(told)
     return any(
-        sum(map(operator.eq, way.begin(public, 0), told)) >= least
+        sum(map(operator.eq, way.one.begin(public), told)) >= least
         for public in secret.columns.values()
         if not public.field.secret
     )
@@ -271,6 +273,8 @@ def digests(loaded: LoadedDataset, file: DataFile) -> tuple[str, str]:
 def _shared_with_joins(one: LoadedDataset, two: LoadedDataset) -> Iterator[tuple[DataFile, DataFile, frozenset[str]]]:
     """Yield the files of two data sets that hold the same where one joins it to its rows, with the columns that are
     taken of it."""
+    if not (one.dataset.joins or two.dataset.joins):
+        return
     every = [(None, one.dataset.files), *((frozenset(each.columns), each.files) for each in one.dataset.joins)]
     others = [(None, two.dataset.files), *((frozenset(each.columns), each.files) for each in two.dataset.joins)]
     for taken, ones in every:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import field, field as dataclass_field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from tripos_compiler.plan import DataField, DataFile, Type
 from tripos_compiler.resolve import LoadedDataset, LoadedRow
@@ -101,9 +102,13 @@ TELLING = 120
 """So many characters at either end of a long text tell it from others."""
 
 Pair = tuple[LoadedRow, LoadedRow]
+Each = TypeVar("Each")
 
 FIRST = 12
 """So many pairs, spread evenly, tell whether it is worth to look at the others."""
+TURNED = 50
+"""So many pairs, spread evenly, tell how often rows agree that do not belong together, and whether values stand for
+each other."""
 MOST_PUBLIC = 20
 """So many rows tell whether a field is one that is not marked."""
 
@@ -116,46 +121,70 @@ def _few(said: Sequence[Said]) -> Few:
     return said, len([each for each in said if each.plain])
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
+class PairedRows:
+    """The rows of one of two data sets, in the order of their pairs. What columns say in some of them is found once."""
+
+    of: ComparedRows
+    rows: tuple[LoadedRow, ...]
+    _few: dict[ComparedColumn, Few] = field(default_factory=dict)
+    _begin: dict[ComparedColumn, list[str]] = field(default_factory=dict)
+    _patterns: dict[ComparedColumn, tuple[int, ...] | None] = field(default_factory=dict)
+
+    @cached_property
+    def _first(self) -> tuple[LoadedRow, ...]:
+        return self.rows[:: max(1, len(self.rows) // FIRST)][:FIRST]
+
+    def few(self, column: ComparedColumn) -> Few:
+        """Return what a column says in a few of the rows, and how many of these say anything."""
+        if column not in self._few:
+            self._few[column] = _few([column.said(row) for row in self._first])
+        return self._few[column]
+
+    @cached_property
+    def few_of_all(self) -> tuple[dict[str, Few], Sequence[Said]]:
+        """The same of every field, by name, and what the rows say in all fields."""
+        said = zip(*(self.of.said(row) for row in self._first), strict=True)
+        fields = {name: _few(each) for name, each in zip(self.of.columns, said, strict=False)}
+        return fields, [self.of.said_anywhere(row) for row in self._first]
+
+    def begin(self, column: ComparedColumn) -> list[str]:
+        """Return what a column says in words in the first rows."""
+        if column not in self._begin:
+            self._begin[column] = [column.plain(row) for row in self.rows[:MOST_PUBLIC]]
+        return self._begin[column]
+
+    def pattern(self, column: ComparedColumn) -> tuple[int, ...] | None:
+        """Return in which of some rows a column says the same: for each the first one that says it. Two columns have
+        one pattern where their values stand for each other. None where most rows say something of their own."""
+        if column not in self._patterns:
+            first: dict[str, int] = {}
+            some = self.rows[:: max(1, len(self.rows) // TURNED)][:TURNED]
+            pattern = tuple(first.setdefault(column.plain(row), place) for place, row in enumerate(some))
+            self._patterns[column] = pattern if len(first) <= len(some) // 2 else None
+        return self._patterns[column]
+
+
+@dataclass(frozen=True, eq=False)
 class Together:
     """Rows with secrets, each with one of the other data set. `why` says what they share, for messages; `field` of the
     other data set is what they share, None where it is a place; `whole` where these are all rows of both."""
 
-    pairs: tuple[Pair, ...]
+    one: PairedRows
+    two: PairedRows
     why: str
     field: str | None = None
     whole: bool = False
 
-    _few: dict[tuple[ComparedColumn, int], Few] = dataclass_field(default_factory=dict, repr=False)
-    _begin: dict[tuple[ComparedColumn, int], list[str]] = dataclass_field(default_factory=dict, repr=False)
-    _of_all: list[tuple[dict[str, Few], Sequence[Said]]] = dataclass_field(default_factory=list, repr=False)
+    @property
+    def count(self) -> int:
+        """Return how many pairs there are."""
+        return len(self.one.rows)
 
     @cached_property
-    def _first(self) -> tuple[Pair, ...]:
-        return self.pairs[:: max(1, len(self.pairs) // FIRST)][:FIRST]
-
-    def few(self, column: ComparedColumn, side: int) -> Few:
-        """Return what a column says in the rows on a side, 0 or 1, of a few of the pairs, and how many of these say
-        anything."""
-        key = (column, side)
-        if key not in self._few:
-            self._few[key] = _few([column.said(pair[side]) for pair in self._first])
-        return self._few[key]
-
-    def few_of_all(self, other: ComparedRows) -> tuple[dict[str, Few], Sequence[Said]]:
-        """Return the same of every field of the other data set, by name, and what the rows say in all fields."""
-        if not self._of_all:
-            said = zip(*(other.said(two) for _, two in self._first), strict=True)
-            fields = {name: _few(each) for name, each in zip(other.columns, said, strict=False)}
-            self._of_all.append((fields, [other.said_anywhere(two) for _, two in self._first]))
-        return self._of_all[0]
-
-    def begin(self, column: ComparedColumn, side: int) -> list[str]:
-        """Return what a column says in words in the rows on a side, 0 or 1, of the first pairs."""
-        key = (column, side)
-        if key not in self._begin:
-            self._begin[key] = [column.plain(pair[side]) for pair in self.pairs[:MOST_PUBLIC]]
-        return self._begin[key]
+    def pairs(self) -> tuple[Pair, ...]:
+        """The pairs."""
+        return tuple(zip(self.one.rows, self.two.rows, strict=True))
 
 
 @dataclass
@@ -218,6 +247,11 @@ class ComparedRows:
         return self._known[name]
 
     @cached_property
+    def counted_anywhere(self) -> set[str]:
+        """Return everything that its rows say in any field."""
+        return set().union(*(each.counts for each in self.columns.values()))
+
+    @cached_property
     def known_anywhere(self) -> set[int]:
         """Return everything that rows are found by in any field."""
         return set().union(*map(self.known, self.columns))
@@ -234,6 +268,22 @@ class ComparedRows:
     def _of(self, keys: list[int]) -> Iterator[tuple[LoadedRow, int]]:
         chosen = {id(row) for row in self.sampled}
         return ((row, key) for row, key in zip(self.loaded.rows, keys, strict=True) if id(row) in chosen)
+
+    @cached_property
+    def placed(self) -> PairedRows:
+        """Its rows by their places, those that repeat others too."""
+        rows = [row for file in self.loaded.dataset.files for row in self.in_file(file)]
+        return PairedRows(self, _spread(rows))
+
+    @cached_property
+    def numbers(self) -> tuple[tuple[int, ...], ...]:
+        """For each file the numbers of its rows."""
+        return tuple(tuple(row.number for row in self.in_file(file)) for file in self.loaded.dataset.files)
+
+    def paired(self, rows: Sequence[LoadedRow]) -> PairedRows:
+        """Return some of its rows in the order of their pairs."""
+        whole = len(rows) == len(self.placed.rows) and all(map(operator.is_, rows, self.placed.rows))
+        return self.placed if whole else PairedRows(self, tuple(rows))
 
     @cached_property
     def _placed(self) -> dict[str, list[LoadedRow]]:
@@ -253,7 +303,8 @@ def ways_together(
     """Yield the ways in which rows of two data sets belong together. `shared` are the files that they have in
     common."""
     if secret.loaded is other.loaded:
-        yield Together(tuple((row, row) for row in secret.sampled), "of the same data set", whole=True)
+        rows = secret.paired(secret.sampled)
+        yield Together(rows, rows, "of the same data set", whole=True)
         return
     by_place = _by_place(secret, other, shared)
     if by_place is not None:
@@ -263,21 +314,28 @@ def ways_together(
 
 def _by_place(secret: ComparedRows, other: ComparedRows, shared: list[tuple[DataFile, DataFile]]) -> Together | None:
     """Return rows at the same place of the same file, or of files with as many rows."""
-    files = shared
-    why = "of the same file"
+    why, files = "of the same file", shared
     if not files:
         ones, twos = secret.loaded.dataset.files, other.loaded.dataset.files
         if [file.rows for file in ones] != [file.rows for file in twos]:
             return None
-        files = list(zip(ones, twos, strict=True))
-        why = "at the same place of their files"
+        why, files = "at the same place of their files", list(zip(ones, twos, strict=True))
+        if secret.numbers == other.numbers:
+            return Together(secret.placed, other.placed, why, whole=True) if secret.placed.rows else None
     pairs = [
         pair
         for one, two in files
         for pair in zip(secret.in_file(one), other.in_file(two), strict=False)
         if pair[0].number == pair[1].number
     ]
-    return Together(_spread(pairs), why, whole=True) if pairs else None
+    return _together(secret, other, pairs, why, whole=True) if pairs else None
+
+
+def _together(
+    secret: ComparedRows, other: ComparedRows, pairs: list[Pair], why: str, field: str | None = None, *, whole: bool
+) -> Together:
+    ones, twos = zip(*_spread(pairs), strict=True)
+    return Together(secret.paired(ones), other.paired(twos), why, field, whole)
 
 
 def _by_value(secret: ComparedRows, other: ComparedRows) -> Iterator[Together]:
@@ -298,7 +356,7 @@ def _by_value(secret: ComparedRows, other: ComparedRows) -> Iterator[Together]:
         if len({id(one) for one, _ in pairs}) < SHARED * least:
             continue
         whole = len(secret.loaded.rows) == len(other.loaded.rows) == len(pairs)
-        yield Together(_spread(pairs), f"that share `{theirs}`", theirs, whole)
+        yield _together(secret, other, pairs, f"that share `{theirs}`", theirs, whole=whole)
 
 
 def _found(index: dict[int, LoadedRow], other: ComparedRows, name: str) -> list[Pair]:
@@ -308,10 +366,10 @@ def _found(index: dict[int, LoadedRow], other: ComparedRows, name: str) -> list[
     return [(index[key], row) for key, row in zip(keys, other.loaded.rows, strict=True) if key in index]
 
 
-def _spread(pairs: list[Pair]) -> tuple[Pair, ...]:
-    if len(pairs) <= MOST_ROWS:
-        return tuple(pairs)
-    return tuple(pairs[place * len(pairs) // MOST_ROWS] for place in range(MOST_ROWS))
+def _spread(every: list[Each]) -> tuple[Each, ...]:
+    if len(every) <= MOST_ROWS:
+        return tuple(every)
+    return tuple(every[place * len(every) // MOST_ROWS] for place in range(MOST_ROWS))
 
 
 def _key(value: Any) -> int:
