@@ -4,7 +4,8 @@
 
 The specs are EduBench with its scenarios repeated under new names; those for BAML have the same prompts and fields in
 BAML's own statements. The two commands take turns, the median and the best are printed, and the ratio is what to
-quote. For the peer make an environment of its own, since BAML is no dependency of Tripos:
+quote. Between two lengths the CPU of a check is compared too, beside how much longer the spec is: a check is to grow
+with it. For the peer make an environment of its own, since BAML is no dependency of Tripos:
 
     python -m venv .baml && .baml/bin/pip install baml-py
     python tests/bench/check.py --baml .baml/bin/baml-cli
@@ -168,16 +169,21 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         show(in_turn({"tripos": [*tripos, "--help"]}, options.rounds, folder), "--help")
-        for lines in options.lines:
+        least: dict[int, float] = {}
+        for lines in sorted(options.lines):
             ours, theirs = write(folder, lines)
             commands = {"tripos": [*tripos, "check", str(ours / "bench.tripos")]}
             if baml is not None:
                 commands["baml"] = [baml, "check", "--no-version-check", "--from", str(theirs)]
             times = in_turn(commands, options.rounds, folder)
             show(times, f"check of {lines:,} lines")
+            least[lines] = min(cpu for _, cpu in times["tripos"])
             if baml is not None:
                 ratio = median(times["tripos"]) / median(times["baml"])
                 print(f"{'ratio':8} tripos takes {ratio:.2f} of the time of baml")
+        for less, more in itertools.pairwise(least):
+            grown = f"CPU of a check grows {least[more] / least[less]:.1f} times, least of {options.rounds}"
+            print(f"{'ratio':8} {less:,} to {more:,} lines: {grown}, the spec {more / less:.1f} times")
 
 
 if __name__ == "__main__":

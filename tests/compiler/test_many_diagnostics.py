@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.compiler.compiling import compile_text
+from tests.compiler.counting import steps
 from tests.each import each
 from tests.lengths import sized
 from tripos_compiler.diagnostics import MOST_SHOWN, Diagnostic, render_text, wrap
@@ -21,22 +22,6 @@ scenario sums {
 }
 """
 MARKS = "a" + "\u0301\u0323" * 4_000
-
-
-def steps(work: Callable[[], object]) -> int:
-    """The calls that a piece of work makes, of functions in Python and in C."""
-    count = 0
-
-    def step(_frame: object, event: str, _argument: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(step)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 def checked(text: str) -> str:
