@@ -161,6 +161,48 @@ def test_an_expression_is_a_column_and_one_that_is_written_twice_the_same() -> N
 # --- figures ---
 
 
+WHERE = """
+benchmark demo "1.0.0" { languages en }
+role candidate compared
+role judge
+dataset item from "items.jsonl" { text text, kind choice(a, b), count integer secret }
+scorer ok(reply: text) by judge { prompt "{{ reply }}", gives bool }
+scenario sums {
+  over item as q
+  ask reply by candidate { prompt "{{ q.text }}" }
+  let size = words(reply.text)
+  score right = size == q.count
+  score twice = size == 2 * q.count when q.kind == b
+  score fine  = ok(reply.text)
+  score both  = ok(reply.text) and size == q.count
+  measure it  = MEASURE
+}
+"""
+
+
+def with_where(folder: Path, measure: str) -> Compilation:
+    rows = '{"text": "one two", "kind": "a", "count": 2}\n{"text": "three", "kind": "b", "count": 1}\n'
+    return compile_files(folder, {"spec.tripos": WHERE.replace("MEASURE", measure), "items.jsonl": rows})
+
+
+def test_a_computed_score_may_count_for_some_rows_and_is_the_column_of_its_expression(tmp_path: Path) -> None:
+    named, written = (
+        plan_of(with_where(tmp_path, f"mean({value}, where: q.kind == a)")) for value in ("right", "size == q.count")
+    )
+    columns = [
+        [step for step in plan.scenarios[0].treatments[0].steps if step.step == "column"] for plan in (named, written)
+    ]
+    assert len(columns[0]) == 1
+    assert columns[0] == columns[1]
+    assert named.measures == written.measures
+
+
+@pytest.mark.parametrize("score", ["twice", "fine", "both"])
+def test_a_score_of_some_replies_or_with_a_judge_takes_no_condition_on_the_row(tmp_path: Path, score: str) -> None:
+    found = with_where(tmp_path, f"mean({score}, where: q.kind == a)").diagnostics
+    assert "E0303" in {each.code for each in found}
+
+
 def test_a_slice_is_taken_of_a_measure() -> None:
     slice_ = Measured(measure="sums.tries", slice={"hint": "none"})
     figure = Formula(operator="-", values=(Measured(measure="sums.tries"), slice_))

@@ -185,3 +185,13 @@ def means_a_figure(program: Program, scenario: Statement, own: str | None, synta
             return True
     declared = program.declared
     return any(syntax.text in declared.get(kind, {}) for kind in ("scorer", "metric", "measure"))
+
+
+def first_name(syntax: Syntax) -> Name | None:
+    """Return the name that a dotted name starts with; None where it is something else."""
+    match syntax:
+        case Name():
+            return syntax
+        case Member(of=Name() as first):
+            return first
+    return None

@@ -11,9 +11,15 @@ from tripos_compiler.diagnostics import Diagnostics, Label
 from tripos_compiler.language.figures import aggregates_of
 from tripos_compiler.plan import ChoiceType, Compare, Grade, Judging, Measure, Missing, Scorer, Settling
 from tripos_compiler.resolve import Index, NamedColumn, Program
-from tripos_compiler.source import Member, Name, Number, Span, Syntax
+from tripos_compiler.source import Name, Number, Span, Syntax
 from tripos_compiler.statements.measures.dimensions import check_names, dimension_text, read_dimension
-from tripos_compiler.statements.measures.figure_syntax import column_arguments, is_of_judge, means_a_figure, measures_in
+from tripos_compiler.statements.measures.figure_syntax import (
+    column_arguments,
+    first_name,
+    is_of_judge,
+    means_a_figure,
+    measures_in,
+)
 from tripos_compiler.statements.measures.figures import read_figure
 from tripos_compiler.statements.measures.scales import rounded, spoken
 from tripos_compiler.statements.measures.scored_values import Operand, Scores
@@ -24,7 +30,7 @@ from tripos_compiler.statements.measures.typed_figures import (
     LoweredMeasure,
     TypedFigure,
 )
-from tripos_compiler.statements.scoring import depends_on_reply, lower_column
+from tripos_compiler.statements.scoring import computed_score, depends_on_reply, lower_column
 
 if TYPE_CHECKING:
     from tripos_compiler.statements.steps import Steps
@@ -68,17 +74,20 @@ def collect_columns(program: Program, steps: Steps, statement: Statement) -> boo
     made: list[NamedColumn] = []
     others = False
     for word, syntax, where in column_arguments(program, value):
+        own_where = where if where is not None and not is_of_judge(program, scenario, where) else None
+        taken: Syntax | None = syntax
         if means_a_figure(program, scenario, own, syntax):
+            taken = computed_score(steps, scenario, syntax) if own_where is not None else None
+        if taken is None:
             others = True
             continue
-        first, known = _first_name(syntax), {*steps.scope, *steps.elements}
+        first, known = first_name(taken), {*steps.scope, *steps.elements}
         if first is not None and first.text not in known:  # the measures are looked up once all are known
             program.index.scopes.append((syntax.span, dict(steps.scope)))
             good = good and first is not syntax and first.text in program.declared["scenario"]
             others = True
             continue
-        own_where = where if where is not None and not is_of_judge(program, scenario, where) else None
-        column = lower_column(steps, f"{own or 'expect'}.{word}", syntax, own_where)
+        column = lower_column(steps, f"{own or 'expect'}.{word}", taken, own_where)
         if column is None:
             good = False
         else:
@@ -92,16 +101,6 @@ def collect_columns(program: Program, steps: Steps, statement: Statement) -> boo
         program.diagnostics.error("E0301", message, value.span, help=help_)
         return False
     return good
-
-
-def _first_name(syntax: Syntax) -> Name | None:
-    """Return the name that a dotted name starts with; None where it is something else."""
-    match syntax:
-        case Name():
-            return syntax
-        case Member(of=Name() as first):
-            return first
-    return None
 
 
 def lower_measures(program: Program) -> None:

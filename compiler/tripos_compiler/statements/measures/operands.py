@@ -280,7 +280,7 @@ def find_among(
         or (known.name, known.within) != (operand.name, operand.within)
     ):
         message = f"`where` chooses among the values of {operand.shown} itself, or of the row and the reply"
-        help_ = f"write `where: {operand.name} != NAME`, or take the aggregate of an expression in a scenario"
+        help_ = f"write `where: {operand.name} != NAME`, or take the aggregate of what the scenario computes"
         reading.error("E0303", message, where.span, help_)
         return None
     return chosen_names(reading, where, known)

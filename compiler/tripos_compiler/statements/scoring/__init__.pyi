@@ -10,6 +10,7 @@ from .functions import (
 )
 from .grades import (
     check_baselines as check_baselines,
+    computed_score as computed_score,
     depends_on_reply as depends_on_reply,
     lower_column as lower_column,
     lower_grade as lower_grade,

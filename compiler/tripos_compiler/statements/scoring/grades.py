@@ -294,8 +294,22 @@ def lower_column(steps: Steps, hint: str, syntax: Syntax, where: Syntax | None =
         column = Column(name=name, value=whole.expr, type=typed.type, when=when, of="", needs=(), fingerprint="")
         found = column.model_copy(update={"element": element})
         steps.lowered.append(found)
-        steps.spans.setdefault(name, Label(syntax.span, "taken here"))
+        steps.spans.setdefault(name, Label(syntax.span, "declared here"))
     return NamedColumn(found.name, found.type)
+
+
+def computed_score(steps: Steps, scenario: Statement, name: Syntax) -> Syntax | None:
+    """Return the expression of a score that a scenario computes of every reply without a judge; None of any other."""
+    named = [step for step in steps.lowered if isinstance(name, Name) and getattr(step, "name", None) == name.text]
+    match named:
+        case [Score(when=None, element=None, value=value) as score]:
+            declared = next(
+                each for each in scenario.body if each.construct == "score" and each.name().text == score.name
+            )
+            if not any(isinstance(step, Verdict) and step.name in steps.uses(value) for step in steps.lowered):
+                steps.program.index.use(name.span, declared.name().span)
+                return declared.syntax("value")
+    return None
 
 
 def _loop_of_column(steps: Steps, syntax: Syntax, where: Syntax | None) -> LoopSyntax | bool | None:
