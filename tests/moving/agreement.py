@@ -115,7 +115,7 @@ def ask_tripos(compared: Compared, targets: Mapping[str, str]) -> list[list[Any]
     with redirect_stdout(io.StringIO()) as said:
         assert run_command(["report", "--store", str(store), "--json"]) == 0
     for each in json.loads(said.getvalue())["measures"]:
-        compared.figures[each["name"].rpartition(".")[2]] = each["rows"][0]["value"]
+        compared.figures[each["name"].rpartition(".")[2]] = each["rows"][0]["value"] if each["rows"] else None
     sent = tripos.open(store).sql("select messages, reply from main.samples").to_arrow().to_pylist()
     return [each for row in sent for each in _replies(compared, json.loads(row["messages"]), row["reply"])]
 

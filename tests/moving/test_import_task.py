@@ -57,6 +57,27 @@ def checked(folder: Path) -> int:
     return run_command(["check", str(spec)])
 
 
+def test_a_target_within_a_record_is_secret(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    task = """task: quiz
+dataset_path: json
+dataset_kwargs: {data_files: {test: items.jsonl}}
+output_type: generate_until
+test_split: test
+doc_to_text: "{{question}}"
+doc_to_target: "{{answer.value}}"
+metric_list: [{metric: exact_match}]
+"""
+    put(tmp_path, task, [{"question": "Which is a river?", "answer": {"value": "the Rhine"}}])
+    assert imported(tmp_path) == 0
+    assert checked(tmp_path) == 0, capsys.readouterr().err
+    assert "answer secret { value text }" in " ".join((tmp_path / "out" / "quiz.tripos").read_text("utf-8").split())
+    (tmp_path / "items.jsonl").unlink()
+    capsys.readouterr()
+    assert imported(tmp_path, "--replace", "--json") == 0
+    told = json.loads(capsys.readouterr().out)["parts"]
+    assert "the target `{{answer.value}}` is a text, and no list" in [each.get("why") for each in told]
+
+
 def test_a_spec_checks_and_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     put(tmp_path, QUIZ)
     assert imported(tmp_path, "--shots", "1") == 0

@@ -145,12 +145,14 @@ def aim(row: dict[str, Any], target: str, dice: random.Random) -> None:
     named = INDEX.search(target)
     if named is not None:
         row[named[2]] = dice.choice(ast.literal_eval(f"[{named[1]}]"))
-    among = re.search(r"([\w.]+)\.index\((\w+)(\[0\])?\)", target)
+    among = re.search(r"([\w.]+)\.index\((\w+)(\.l?strip\(\))?(\[0\])?\)", target)
     if among is not None and not among[1].startswith("."):
         found: Any = row
         for part in among[1].split("."):
             found = found[part]
-        row[among[2]] = [dice.choice(found)] if among[3] else dice.choice(found)
+        if among[3]:  # of a text without its blanks
+            found = [each for each in found if each == each.strip()] or [found[0].strip()]
+        row[among[2]] = [dice.choice(found)] if among[4] else dice.choice(found)
 
 
 if __name__ == "__main__":

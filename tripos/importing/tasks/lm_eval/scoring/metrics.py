@@ -171,6 +171,8 @@ def _target(config: Mapping[str, Any], fields: TaskFields) -> TemplateValue:
     if found.shape.kind == "list":
         found.shape.items().want("text")
         return found
+    if not found.shape.kind and isinstance(given, str) and not fields.columns.closed:
+        fields.assumed[f"the target `{given}` is a text, and no list"] = None
     if found.shape.brackets and isinstance(given, str) and "{" in given:
         raise Untranslated("targets in square brackets, which the Harness reads as lists")
     return TemplateValue(joined(fields.text("doc_to_target", given, shows=False)), ColumnShape("text"))

@@ -114,10 +114,10 @@ class TaskColumns:
         lines = []
         for name, fieldname in self.names.items():
             shape = self.shapes[name]
-            words = [fieldname.ljust(wide), shape.type_text()]
-            words += ["secret"] if secret and name not in self.shown else []
+            told, words = shape.type_text(), ["secret"] if secret and name not in self.shown else []
             words += [f"from {quoted(name)}"] if fieldname != name else []
-            lines.append(" ".join(words))
+            words.insert(len(words) if told.startswith("{") else 0, told)  # a block ends a field
+            lines.append(" ".join([fieldname.ljust(wide), *words]))
         return lines
 
 
