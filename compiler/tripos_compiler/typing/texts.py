@@ -54,7 +54,7 @@ def holds_texts(checker: Checker, holes: Sequence[Syntax]) -> bool:
             return False
         if not fits(typed.type, TextType()) or (typed.type.kind == "choice" and typed.type.axis is not None):
             message = f"this is `{type_notation(typed.type)}`, and what a text in an expression prints is a text"
-            help_ = "take a text as a parameter, or make one of it: `bullets(…)`, `join(…)`, `transcript(…)`"
+            help_ = "take a text as a parameter, or make one of it: `bullets(…)`, `join(…)`, `transcript(…)`, `json(…)`"
             report("E0301", message, hole.span, help=help_)
             return False
     return True
