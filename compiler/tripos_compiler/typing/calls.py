@@ -269,6 +269,9 @@ def _formula(elaborator: Checker, syntax: CallExpr, formula: FormulaScorer) -> T
     elif typed is None and any(item.code == "E0303" for item in said):
         message = f"`{formula.name.text}` needs a program, which is not started here"
         elaborator.error("E0303", message, syntax.span, IN_SCORE)
+    for item in said:
+        if item.code == "E0804":  # the list is that of the call, and the declaration knows none
+            elaborator.error(item.code, item.message, syntax.span, item.help)
     return typed
 
 
