@@ -84,4 +84,4 @@ def test_a_copy_of_it_runs_with_mock_models(
     measures = json.loads(tripos("report", "--json").out)["measures"]
     assert [row for measure in measures for row in measure["rows"] if row["value"] is not None]
     again = json.loads(tripos("run", ".", "--json", *options).out)["calls"]
-    assert (again["asked"], again["reused"]) == (0, again["planned"])
+    assert (again["asked"], again["reused"]) == (0, again["planned"] - again["skipped"])  # a judge asked of some alone
