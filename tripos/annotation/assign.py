@@ -11,7 +11,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from tripos.annotation.allocation import NO_SPREADS, Spreads, by_shares, in_proportion, spreads
-from tripos.annotation.batch import Batch, HandedReply, evaluator_of, every_batch, name_of, row_name, save_batch
+from tripos.annotation.batch import (
+    Batch,
+    HandedElement,
+    HandedReply,
+    evaluator_of,
+    every_batch,
+    name_of,
+    row_name,
+    save_batch,
+)
 from tripos.annotation.gradable import GradableReply, ShownReply
 from tripos.annotation.replies import RunReplies, chosen_role
 from tripos.ui import Failure
@@ -349,10 +358,11 @@ def _row(each: GradableReply, shown: ShownReply, seed: int, name: str, drawn_of:
         scorer=each.step.scorer,
         judgement_id=each.judgement_id,
         judgement=each.step.judgement,
-        fingerprint=each.step.fingerprint,
+        fingerprint=each.fingerprint,
         marks=each.marks,
         drawn_of=drawn_of,
         other=each.other,
+        element=None if each.element is None else HandedElement(each.element.place, each.element.value),
     )
 
 

@@ -98,6 +98,14 @@ class OtherReply:
 
 
 @dataclass(frozen=True)
+class HandedElement:
+    """The element of a list that is labelled: its place there, and what it is, as JSON."""
+
+    place: str
+    value: str
+
+
+@dataclass(frozen=True)
 class HandedReply:
     """A reply that was handed out, or two of them to compare. `row` is what the person's file calls it."""
 
@@ -116,11 +124,13 @@ class HandedReply:
     drawn_of: int | None = None
     """Of how many replies of its scenario and model it was drawn at random. None where some could not be drawn."""
     other: OtherReply | None = None
+    element: HandedElement | None = None
 
     @property
     def key(self) -> tuple[str, str]:
         """What it is, whoever it is handed to."""
-        return key_of(self.sample_id, None if self.other is None else self.other.sample_id, self.fingerprint)
+        beside = None if self.other is None else self.other.sample_id
+        return key_of(self.sample_id, beside if self.element is None else self.element.place, self.fingerprint)
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -155,7 +165,8 @@ class Batch:
 
 
 def key_of(sample_id: str, other: str | None, fingerprint: str) -> tuple[str, str]:
-    """Return what a reply, or two, is called among all that were handed out, with the step that asks for its grade."""
+    """Return what a reply, two of them or an element is called among all that were handed out, with the step that
+    asks for its grade."""
     return sample_id if other is None else f"{sample_id} {other}", fingerprint
 
 
@@ -217,7 +228,9 @@ def _row(said: Mapping[str, Any]) -> HandedReply:
     other = dict(said.get("other") or {})
     earlier = other.pop("choices", ())  # batches of earlier versions have the names to choose from there
     marks = tuple(_mark({"choices": earlier, **mark}) for mark in said["marks"])
-    return HandedReply(**{**said, "marks": marks, "other": OtherReply(**other) if other else None})
+    element = said.get("element")
+    told = {"marks": marks, "other": OtherReply(**other) if other else None}
+    return HandedReply(**{**said, **told, "element": HandedElement(**element) if element else None})
 
 
 def _mark(said: Mapping[str, Any]) -> WantedGrade:

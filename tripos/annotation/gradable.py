@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tripos.annotation.batch import OtherReply, WantedGrade, key_of
-from tripos_compiler.plan import ChoiceType, Compare, Grade, Plan, digest
+from tripos.annotation.elements import LabelledElement
+from tripos_compiler.plan import ChoiceType, Compare, Grade, Plan, Verdict, digest
 from tripos_runtime.asking import VERDICT, compared_worth
 from tripos_runtime.program import Pair, Unit, pairs_of
 
@@ -16,7 +17,7 @@ class GradableReply:
     """A reply that could be handed out, by the name that its judgement will have."""
 
     unit: Unit
-    step: Grade | Compare
+    step: Grade | Compare | Verdict
     sample_id: str
     """The reply that is graded: of a chat the last one. Of two that are compared the one that is shown first."""
     judgement_id: str
@@ -25,11 +26,19 @@ class GradableReply:
     marks: tuple[WantedGrade, ...]
     pair: Pair | None = None
     other: OtherReply | None = None
+    element: LabelledElement | None = None
+    """The element of a list that is labelled, where it is not the whole reply."""
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of its scores."""
+        return self.step.fingerprint if self.element is None else self.element.score.fingerprint
 
     @property
     def key(self) -> tuple[str, str]:
         """What it is, whoever it is handed to."""
-        return key_of(self.sample_id, None if self.other is None else self.other.sample_id, self.step.fingerprint)
+        beside = None if self.other is None else self.other.sample_id
+        return key_of(self.sample_id, beside if self.element is None else self.element.place, self.fingerprint)
 
     @property
     def of(self) -> str:

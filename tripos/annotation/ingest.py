@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tripos.annotation.batch import Answers, Batch, EnteredGrade, HandedReply, WantedGrade
-from tripos_warehouse.ledger import GivenScore, OtherShown
+from tripos_warehouse.ledger import ElementShown, GivenScore, OtherShown
 
 
 @dataclass(frozen=True)
@@ -146,4 +146,5 @@ def _score(batch: Batch, row: HandedReply, mark: WantedGrade, grade: float, reas
         drawn_of=row.drawn_of,
         name=name,
         other=other,
+        element=None if row.element is None else ElementShown(row.element.place, row.element.value),
     )

@@ -14,13 +14,27 @@ from typing import Any
 import orjson
 
 from tripos.annotation.batch import WantedGrade
+from tripos.annotation.elements import LabelledElement, elements_of, labels_of, names_of
 from tripos.annotation.gradable import GradableReply, ShownReply, ShownScale, gradable_pair, pairs_to_compare
 from tripos.annotation.i18n import label_of, words_for
 from tripos.ui import Failure
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language import Unavailable, evaluate
 from tripos_compiler.language.library import json
-from tripos_compiler.plan import ChoiceType, Compare, Grade, Hole, Metric, Passage, Plan, Scenario, Scorer, Type
+from tripos_compiler.plan import (
+    ChoiceType,
+    Compare,
+    Grade,
+    Hole,
+    Metric,
+    Passage,
+    Plan,
+    Scenario,
+    Score,
+    Scorer,
+    Type,
+    Verdict,
+)
 from tripos_runtime.asking import VERDICT, Row, worth_of
 from tripos_runtime.datasets import Case, DataFolders, Sources
 from tripos_runtime.drivers import Human
@@ -42,8 +56,10 @@ def chosen_role(plan: Plan, role: str | None, compared: str) -> str:
 
     Raises `Failure` S0701 where it gives no grades that a person could give in its place.
     """
-    grades = [step for scenario in plan.scenarios for step in scenario.steps if isinstance(step, Grade | Compare)]
-    scorers = [plan.scorer(step.scorer) for step in grades]
+    steps = [step for scenario in plan.scenarios for step in scenario.steps]
+    graded = [step.scorer for step in steps if isinstance(step, Grade | Compare)]
+    graded += [step.judge for step in steps if isinstance(step, Score) and step.judge is not None]
+    scorers = [plan.scorer(name) for name in graded]
     known = sorted({scorer.role for scorer in scorers if not scorer.reward} - {compared})
     role = role or (known[0] if len(known) == 1 else "judge")
     if role in known:
@@ -92,6 +108,7 @@ class RunReplies:
                 ]
                 self._find_ends([unit for unit, _ in units])
                 found = [each for unit, of_run in units for each in self._of(unit, of_run)]
+                found += self._labelled(dict(units))
                 if pairs:
                     found += self._compared(dict(units))
                 for each in found:
@@ -111,7 +128,7 @@ class RunReplies:
         for start in range(0, len(candidates), SHOWN_AT_ONCE):
             some = candidates[start : start + SHOWN_AT_ONCE]
             sides = [side for each in some for side in (each.pair.sides if each.pair else (each.unit,))]
-            kept = self._samples({name for side in sides for name in side.samples.values()})
+            kept = self._samples({name for side in sides for name in _read_by(side)})
             for each in some:
                 if (found := self._show(each, kept)) is not None:
                     shown[each.judgement_id] = found
@@ -129,6 +146,27 @@ class RunReplies:
             judgement, model = unit.judgement(step, self.evaluator), unit.scored(step)
             found = GradableReply(unit, step, unit.about(step), judgement, model, binding, marks)
             yield found if self.round is None else self._again(found, self.round)
+
+    def _labelled(self, units: Mapping[Unit, BoundTreatment]) -> Iterator[GradableReply]:
+        """Yield every element of a list that the role labels; of replies that the store does not say enough of none."""
+        listed = {unit: labels for unit in units if (labels := labels_of(unit.bound, self.role))}
+        human = Human(self._world, self._samples({name for unit in listed for name in _read_by(unit)}))
+        for unit, labels in listed.items():
+            for score, step in labels:
+                try:
+                    found = list(elements_of(human, unit, score, step))
+                except LookupError:
+                    continue
+                pattern = units[unit].pattern(unit.model, unit.number)
+                for each in found:
+                    yield self._element(unit, each, pattern.given_binding(step))
+
+    def _element(self, unit: Unit, each: LabelledElement, binding: str) -> GradableReply:
+        sample = unit.about(each.score)
+        mark = self._mark(each.step, each.score.name, each.score_id(self.evaluator, sample, binding, self.round))
+        judgement = each.judgement_id(unit, self.evaluator, sample, binding, self.round)
+        model = unit.scored(each.score)
+        return GradableReply(unit, each.step, sample, judgement, model, binding, (mark,), element=each)
 
     def _compared(self, units: Mapping[Unit, BoundTreatment]) -> Iterator[GradableReply]:
         """Yield every two replies to an item that the role compares, in one of both orders."""
@@ -156,8 +194,8 @@ class RunReplies:
         )
         return replace(found, judgement_id=named[0].judgement_id if named else found.judgement_id, marks=marks)
 
-    def _mark(self, step: Grade, title: str, score_id: str) -> WantedGrade:
-        if step.metrics:
+    def _mark(self, step: Grade | Verdict, title: str, score_id: str) -> WantedGrade:
+        if isinstance(step, Grade) and step.metrics:
             metric = self.plan.metric(title)
             return WantedGrade(title, title, score_id, metric.low, metric.high, True)
         gives = self.plan.scorer(step.scorer).gives
@@ -245,8 +283,15 @@ class RunReplies:
 def _names_of(human: Human, each: GradableReply) -> Mapping[str, Any] | None:
     if each.pair is not None:
         return human.names_of_pair(each.pair)
+    if each.element is not None:
+        return names_of(human, each.unit, each.element)
     assert isinstance(each.step, Grade)
     return human.names_at(each.unit, each.step)
+
+
+def _read_by(unit: Unit) -> set[str]:
+    """Return the names of the replies of a unit."""
+    return {*unit.samples.values(), *(name for names in unit.listed.values() for name in names)}
 
 
 def printed(scorer: Scorer, language: str) -> list[str]:

@@ -11,7 +11,19 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from tripos_compiler.plan import Ask, Column, Compare, Converse, Grade, Plan, Scenario, Score, turns_before
+from tripos_compiler.language import names_in
+from tripos_compiler.plan import (
+    Ask,
+    Column,
+    Compare,
+    Converse,
+    Grade,
+    Plan,
+    Scenario,
+    Score,
+    Verdict,
+    turns_before,
+)
 from tripos_runtime.drivers.lookup import bound_treatments
 from tripos_runtime.program import BoundTreatment, Pair, Unit
 from tripos_runtime.roles import RoleBinding, making_binding
@@ -90,11 +102,22 @@ def _of_unit(unit: Unit) -> Iterator[tuple[str, str, str | None]]:
                 yield step.fingerprint, unit.samples[step.name], step.condition or None
             case Score() | Column():
                 yield step.fingerprint, unit.score_binding(step, None), None
+                for verdict in _labels(step, unit.bound):
+                    for fingerprint in (verdict.judgement, step.fingerprint):
+                        yield fingerprint, unit.given_binding(verdict), None
             case Grade():
                 for evaluator in unit.evaluators(step):
                     yield step.fingerprint, unit.score_binding(step, evaluator), None
                 for fingerprint in (step.judgement, step.fingerprint):
                     yield fingerprint, unit.given_binding(step), None
+
+
+def _labels(step: Score | Column, bound: BoundTreatment) -> Iterator[Verdict]:
+    """Yield the step whose choice about each element a score is, where it is nothing else: people may choose too."""
+    if isinstance(step, Score) and step.judge is not None:
+        for each in bound.treatment.steps:
+            if isinstance(each, Verdict) and each.scorer == step.judge and each.name in names_in(step.value):
+                yield each
 
 
 def _of_pair(step: Compare, pair: Pair) -> Iterator[tuple[str, str, str | None]]:

@@ -11,6 +11,7 @@ from .calls import (
     Conversation as Conversation,
     StepCall as StepCall,
     calls_of as calls_of,
+    element_name as element_name,
     most_turns as most_turns,
     speaker_of as speaker_of,
 )

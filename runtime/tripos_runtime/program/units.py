@@ -310,7 +310,7 @@ class Unit:
             known = self.bound.bindings[key] = score_id(step.fingerprint, self.pattern._built_on(step), "", by)
         return known
 
-    def given_binding(self, step: Grade) -> str:
+    def given_binding(self, step: Grade | Verdict) -> str:
         """Return the binding of what is said outside the run in the place of a step's judge, whoever says it."""
         return judgement_id(step.judgement, self.pattern._built_on(step), "")
 

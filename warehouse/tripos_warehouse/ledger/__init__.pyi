@@ -5,6 +5,7 @@ from .draws import (
     Draws as Draws,
 )
 from .given_scores import (
+    ElementShown as ElementShown,
     GivenScore as GivenScore,
     KeptCounts as KeptCounts,
     OtherShown as OtherShown,

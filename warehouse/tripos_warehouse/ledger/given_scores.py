@@ -37,6 +37,14 @@ class OtherShown:
 
 
 @dataclass(frozen=True)
+class ElementShown:
+    """An element of a list: its place there, and what it is, as JSON."""
+
+    place: str
+    value: str
+
+
+@dataclass(frozen=True)
 class GivenScore:
     """A score of one reply by one evaluator; with `other` a verdict on two, whose `value` is its worth to the first.
     Where names are chosen from, it is a `name`, and `value` is what that stands for.
@@ -63,6 +71,8 @@ class GivenScore:
     """Of how many replies of its scenario and model the reply was drawn at random; none where it was not."""
     name: str | None = None
     other: OtherShown | None = None
+    element: ElementShown | None = None
+    """The element of a list that the score is about, where it is not the reply."""
     told: str | None = None
     """The score as a log has it, JSON: it is kept as the reply of the judgement."""
     status: str = SCORED
@@ -86,8 +96,23 @@ class GivenScore:
 
     @property
     def given(self) -> str | None:
-        """Return the name that was chosen, as JSON text."""
-        return None if self.name is None else orjson.dumps(self.name).decode()
+        """Return the name that was chosen, as JSON text; of an element what the view makes of it a row of its own."""
+        name = None if self.name is None else orjson.dumps(self.name).decode()
+        if self.element is None:
+            return name
+        return orjson.dumps([{"value": self.value, "given": name, "status": self.status}]).decode()
+
+    @property
+    def kept_value(self) -> float | None:
+        """Return the value of its row: that of an element stands in `given`."""
+        return None if self.element is not None else self.value
+
+    @property
+    def elements(self) -> str | None:
+        """Return the element with its place, as the row of scores of elements has them."""
+        if self.element is None:
+            return None
+        return orjson.dumps([{"place": self.element.place, "element": orjson.loads(self.element.value)}]).decode()
 
 
 def is_given(evaluator: str, round: str) -> str:
@@ -219,7 +244,7 @@ def difference(store: Store, given: Sequence[GivenScore]) -> ScoreChanges:
         row, part = kept.get(each.score_id), told.get(each.judgement_id, {}).get(each.key) or {}
         if row is None:
             new.append(each)
-        elif row["value"] == each.value and part == each.part:
+        elif row["value"] == each.kept_value and part == each.part:
             same.append(each)
         else:
             changed.append((each, part.get("choice", part.get("status", row["value"]))))
@@ -269,9 +294,11 @@ def _judgement(each: GivenScore, source: str | None, now: datetime) -> Row:
 def _score(each: GivenScore, now: datetime) -> Row:
     own = {"score_id": each.score_id, "model": each.sample["model"]}
     told = {
+        "scorer": each.scorer if each.element is None else each.metric,  # an expression gives those of elements
         "metric": each.metric,
-        "value": each.value,
+        "value": each.kept_value,
         "given": each.given,
+        "elements": each.elements,
         "status": each.status,
         "error": each.error,
         "fingerprint": each.fingerprint,

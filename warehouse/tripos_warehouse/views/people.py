@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Literal
 
-from tripos_compiler.plan import Compare, Plan
+from tripos_compiler.plan import Compare, Plan, Score
 from tripos_warehouse import sql
 from tripos_warehouse.query import Connection
 from tripos_warehouse.store import HUMAN
@@ -21,9 +21,12 @@ every evaluator has a figure of their own."""
 
 
 def apart_scorers(plan: Plan) -> tuple[str, ...]:
-    """Return the scorers whose role does not join people with its models."""
+    """Return the scorers whose role does not join people with its models, and the scores of elements that are the
+    choice of one of these."""
     joined = {role.name for role in plan.roles if role.with_people}
-    return tuple(sorted(scorer.name for scorer in plan.scorers if scorer.role not in joined))
+    apart = {scorer.name for scorer in plan.scorers if scorer.role not in joined}
+    steps = (step for scenario in plan.scenarios for step in scenario.steps)
+    return tuple(sorted(apart | {step.name for step in steps if isinstance(step, Score) and step.judge in apart}))
 
 
 def are_counted(plan: Plan, row: str = "") -> str:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from tripos_compiler.language import Unavailable
-from tripos_compiler.plan import Ask, Compare, Converse, Grade
+from tripos_compiler.plan import Ask, Compare, Converse, Grade, Verdict
 from tripos_runtime.asking import NOT_APPLICABLE, Row, answer_of, talk_of
 from tripos_runtime.program import (
     Got,
@@ -30,6 +30,9 @@ from tripos_runtime.program import (
     pending,
 )
 
+Places = tuple[int, ...]
+"""The place of an element in its list."""
+
 
 @dataclass
 class Human:
@@ -47,6 +50,16 @@ class Human:
         shown: list[Mapping[str, Any]] = []
         drive(program.go([*before, step]), partial(self._meet, step, shown), program.out.clear)
         return shown[0] if shown else None
+
+    def names_of_elements(self, unit: Unit, step: Verdict) -> Mapping[Places, Mapping[str, Any]]:
+        """Return the same of each element that a judge is asked about, by its place; none where a judge would not be
+        asked."""
+        steps = unit.bound.treatment.steps
+        before = _kept([each for each in steps[: steps.index(step)] if isinstance(each, Ask | Converse)])
+        program = UnitProgram(self.world, unit, Names(unit.case.names))
+        shown: dict[Places, Mapping[str, Any]] = {}
+        drive(program.go([*before, step]), partial(self._meet_element, step, shown), program.out.clear)
+        return dict(sorted(shown.items()))
 
     def names_of_pair(self, pair: Pair) -> Mapping[str, Any] | None:
         """Return the same of a comparison of two replies."""
@@ -68,6 +81,13 @@ class Human:
         if isinstance(need, ReplyNeed) and need.call.step is step:
             assert isinstance(need.prompt, JudgePrompt)
             shown.append(need.prompt.names)
+            return pending(step.name)
+        return self._answer(need)
+
+    def _meet_element(self, step: Verdict, shown: dict[Places, Mapping[str, Any]], need: Need) -> Got:
+        if isinstance(need, ReplyNeed) and need.call.step is step:
+            assert isinstance(need.prompt, JudgePrompt) and need.call.element is not None
+            shown[need.call.element] = need.prompt.names
             return pending(step.name)
         return self._answer(need)
 

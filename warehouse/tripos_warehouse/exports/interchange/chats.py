@@ -14,7 +14,7 @@ TOOL, CALLED, RESULT = "tool", "calls", "result"
 
 
 @dataclass(frozen=True)
-class MadeCall:
+class ChatCall:
     """A call of a chat, with the id by which its result names it."""
 
     id: str
@@ -37,8 +37,8 @@ class KeptMessage:
 
     role: str
     content: str
-    calls: tuple[MadeCall, ...] = ()
-    answers: MadeCall | None = None
+    calls: tuple[ChatCall, ...] = ()
+    answers: ChatCall | None = None
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def chat_of(reply: Mapping[str, Any]) -> KeptChat:
     sent = json.loads(reply["messages"])
     tools = tuple(json.loads(each["content"]) for each in sent if each["role"] == TOOL)
     found: list[KeptMessage] = []
-    waiting: list[MadeCall] = []
+    waiting: list[ChatCall] = []
     made = 0
     for each in sent:
         if each["role"] == TOOL:
@@ -81,9 +81,9 @@ def chat_of(reply: Mapping[str, Any]) -> KeptChat:
     return KeptChat(tuple(found), tools, KeptMessage("assistant", text, calls))
 
 
-def _said(content: str, before: int) -> tuple[str, tuple[MadeCall, ...]]:
+def _said(content: str, before: int) -> tuple[str, tuple[ChatCall, ...]]:
     text, calls = said_calls(content)
-    return text, tuple(MadeCall(f"call{number:05d}", call) for number, call in enumerate(calls, before + 1))
+    return text, tuple(ChatCall(f"call{number:05d}", call) for number, call in enumerate(calls, before + 1))
 
 
 def as_openai(messages: Sequence[KeptMessage]) -> list[dict[str, Any]]:
@@ -103,7 +103,7 @@ def as_openai(messages: Sequence[KeptMessage]) -> list[dict[str, Any]]:
     return found
 
 
-def _written(made: MadeCall) -> str:
+def _written(made: ChatCall) -> str:
     if not made.call.readable and isinstance(made.call.arguments, str):
         return made.call.arguments
     return json.dumps(made.call.arguments, ensure_ascii=False)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, timedelta
 from typing import Any
 
-from tripos_warehouse.exports.interchange.chats import KeptMessage, MadeCall, chat_of
+from tripos_warehouse.exports.interchange.chats import ChatCall, KeptMessage, chat_of
 from tripos_warehouse.exports.interchange.units import (
     SECRET,
     RunUnit,
@@ -209,7 +209,7 @@ def _message(kept: KeptMessage, name: str) -> dict[str, Any]:
     return told
 
 
-def _call(made: MadeCall) -> dict[str, Any]:
+def _call(made: ChatCall) -> dict[str, Any]:
     told = {"id": made.id, "function": made.call.name, "arguments": made.arguments, "type": "function"}
     return told if made.fault is None else told | {"parse_error": made.fault}
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from tripos_compiler.language.figures import ScoredStep, conversations_before, element_name, judged_steps
 from tripos_compiler.language.library import BETWEEN
-from tripos_compiler.plan import FIXED, Compare, Dataset, Grade, Made, Missing, Plan, RecordType, Type
+from tripos_compiler.plan import FIXED, Compare, Dataset, Grade, Made, Missing, Plan, RecordType, Score, Type
 from tripos_compiler.source import dataclass
 from tripos_warehouse.sql import name as named, text as quoted
 from tripos_warehouse.views import Graders, apart_scorers, are_apart, arm_columns
@@ -144,22 +144,24 @@ def condition(plan: Plan, scored: ScoredStep, cut: Cut) -> str:
 
 def has_apart(plan: Plan, scored: ScoredStep) -> bool:
     """Return true if scores by people are apart from others of what is scored."""
-    return bool({step.scorer for step in _judged(scored)} & set(apart_scorers(plan)))
+    return bool(set(_judges_of(scored)) & set(apart_scorers(plan)))
 
 
 def _by_graders(plan: Plan, scored: ScoredStep, cut: Cut) -> str:
     if cut.of_each or not has_apart(plan, scored):
         return ""
-    judged = _judged(scored)
-    computed = len(judged) < len(scored.steps)
-    apart = are_apart(plan, scorers=None if computed else {step.scorer for step in judged})
+    judges = _judges_of(scored)
+    computed = len(judges) < len(scored.steps)
+    apart = are_apart(plan, scorers=None if computed else set(judges))
     if cut.graders == "people":
         return f" and {apart}"
     return f" and not coalesce({apart}, false)" if computed else f" and not {apart}"
 
 
-def _judged(scored: ScoredStep) -> list[Grade | Compare]:
-    return [step for step in scored.steps if isinstance(step, Grade | Compare)]
+def _judges_of(scored: ScoredStep) -> list[str]:
+    """Return the scorer of each step that a judge gives; of elements, where its choice is the score."""
+    graded = [step.scorer for step in scored.steps if isinstance(step, Grade | Compare)]
+    return graded + [step.judge for step in scored.steps if isinstance(step, Score) and step.judge is not None]
 
 
 def weights_of(scored: ScoredStep) -> Weights:
