@@ -45,6 +45,7 @@ def verdict() -> str:
         f"PRESENTATION: gut. GRADE: {one.replace('.', ',')}/3\nCORRECTNESS: gut. GRADE: 2,5/3",
         "PRESENTATION: Good. GRADE: 2½/3\nCORRECTNESS: Good. GRADE: 3/3",
         "PRESENTATION: 好。GRADE：2/3\nCORRECTNESS: 好。GRADE：3/3",
+        "PRESENTATION: Good. GRADE: ２/3\nCORRECTNESS: Good. GRADE: ١/3",
         "PRESENTATION: Good. GRADE: 2./3\nCORRECTNESS: Good. GRADE: 5/3",
         "PRESENTATION: Good. GRADE: -1/3\nCORRECTNESS: Good. GRADE: 3/3",
         "PRESENTATION: Good. GRADE: 2-3/3\nCORRECTNESS: Good. GRADE: 3/3",
