@@ -64,3 +64,20 @@ def test_scores_and_figures_are_those_of_the_original_scorers(tmp_path: Path, st
         assert figures[f"groups.bias_{column}"].value == near(expected[f"r2 {column}"])
     if step == 1:  # the dice mark learners down, and nobody else
         assert expected["r2 learner"] > 0.05 > abs(expected["r2 poor"])
+
+
+def test_the_kappa_that_the_competition_gave_as_a_check_comes_out(tmp_path: Path) -> None:
+    true, said = [1, 4, 2, 2, 5, 2, 5, 4, 5, 3, 1], [3, 4, 4, 4, 4, 4, 6, 7, 8, 9, 10]
+    rows = ["essay_set\tessay\tdomain1_score", *(f"1\tessay {n}.\t{mark}" for n, mark in enumerate(true))]
+    text = (GALLERY / "asap" / "asap.tripos").read_text(
+        "utf-8"
+    )  # its marks lie off every set's range, and are kept here
+    sets = text[: text.index('scenario groups "')].replace("on_scale(reply.score, low, high)", "reply.score")
+    files = {"training_set_rel3.tsv": "\n".join(rows) + "\n", "asap.tripos": sets}
+    figures = play(
+        tmp_path,
+        "asap",
+        files,
+        lambda messages: json.dumps({"reason": "", "score": said[int(re.findall(r"essay (\d+)\.", messages[0])[0])]}),
+    )
+    assert figures.by("sets.kappa") == {"1": pytest.approx(0.041025641025641, abs=1e-14)}
