@@ -223,15 +223,23 @@ def anchored(heading: str, code: str) -> str:
     return f"{heading} {{ #{code.lower()} }}"
 
 
+INNER = {
+    "Language": ("language/index.md", "language", "language/", "Statements"),
+    "First hour": ("gallery.md", "", "gallery/", "Benchmarks of the gallery"),
+}
+"""Of a group with a page that has pages of its own: that page, the folder that its links begin at, that of the pages
+below it, and their heading."""
+
+
 def ordered(sources: Sources, codes: list[str]) -> list[Any]:
     """Return the pages in the groups of docs/index.md; statements, sources and codes have groups of their own."""
     placed = {"index.md"}
 
-    def entries(text: str, base: str) -> list[Any]:
+    def entries(text: str, base: str = "", below: str = "") -> list[Any]:
         found: list[Any] = []
         for match in LINK.finditer(text):
             name = posixpath.normpath(posixpath.join(base, match["target"].partition("#")[0]))
-            if name in sources.pages and name not in placed and name.startswith(base):
+            if name in sources.pages and name not in placed and name.startswith(below):
                 placed.add(name)
                 title = match["text"].strip("[]").replace("`", "")
                 found.append({title[:1].upper() + title[1:]: name})
@@ -240,10 +248,11 @@ def ordered(sources: Sources, codes: list[str]) -> list[Any]:
     order: list[Any] = [{"Start": "index.md"}]
     groups = re.split(r"^## (.+?) \{ #\S+ \}$", sources.pages["index.md"], flags=re.MULTILINE)[1:]
     for title, text in zip(groups[::2], groups[1::2], strict=True):
-        found = entries(text, "")
-        if title == "Language":
-            names = [name for each in entries(sources.pages["language/index.md"], "language") for name in each.values()]
-            found.append({"Statements": [{first_heading(sources.pages[name]): name} for name in names]})
+        found = entries(text)
+        if title in INNER:
+            page, base, below, heading = INNER[title]
+            names = [name for each in entries(sources.pages[page], base, below) for name in each.values()]
+            found.append({heading: [{first_heading(sources.pages[name]): name} for name in names]})
         if title == "Reference":
             found.append({"Codes": [{first_heading(sources.pages[name]): name} for name in codes]})
             placed.update(codes)

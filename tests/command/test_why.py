@@ -246,3 +246,31 @@ def test_a_score_of_elements_is_followed_to_what_its_judges_said_of_each(
         given = [each["parsed"] for each in told["further_replies"]]
         assert sum(each["verdict"]["score"] for each in given) == score["value"]
         assert [each["element_place"] for each in told["further_replies"]] == ["0", "1", "2"]
+
+
+def test_many_steps_by_several_models_are_traced_to_the_first(
+    tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """2 ** 17 ways to put their replies together are more than can be tried."""
+    steps = "".join(
+        f'  ask s{n} by candidate {{ prompt "Step {n} after {{{{ s{n - 1}.text }}}}" }}\n' for n in range(1, 18)
+    )
+    (tmp_path / "rows.jsonl").write_text('{"question": "Why?"}\n', "utf-8")
+    (tmp_path / "long.tripos").write_text(
+        'benchmark long "1.0.0" { languages en }\nrole candidate compared\n'
+        'dataset item from "rows.jsonl" { question text }\nscenario chain {\n  over item\n'
+        f'  ask s0 by candidate {{ prompt "{{{{ item.question }}}}" }}\n{steps}'
+        "  score size = words(s17.text)\n}\nmeasure size = mean(size)\n",
+        "utf-8",
+    )
+    monkeypatch.chdir(tmp_path)
+    assert tripos("run", "long.tripos", "--model", "mock/careful:a,mock/careful:b").code == 0
+    for model in ("mock/careful:a", "mock/careful:b"):
+        query = f"select score_id from long.scores where model = '{model}'"
+        score = tripos("sql", query, "--format", "csv").out.splitlines()[1]
+        traced = tripos("why", score, "--json").data["sample"]
+        names = []
+        while traced:
+            names.append((traced["step"], traced["model"]))
+            traced = traced["builds_on"][0] if traced["builds_on"] else None
+        assert names == [(f"s{n}", model) for n in range(17, -1, -1)]

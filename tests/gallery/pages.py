@@ -163,8 +163,9 @@ def page(name: str, facts: Facts, run: Shown) -> str:
     """Return the page of a benchmark."""
     folder = GALLERY / name
     _, _, body = (folder / "README.md").read_text("utf-8").partition("\n\n")
+    lines = f"; {facts.original_lines:,} lines without blank ones and comments" if facts.original_lines else ""
     held = (
-        f"- **Original**: {facts.original}; {facts.original_lines:,} lines without blank ones and comments\n"
+        f"- **Original**: {facts.original}{lines}\n"
         f"- **Held against**: {facts.against}\n"
         f"- **Replies compared**: {facts.replies:,}, odd ones among them; scores and figures agree {_agreement(facts)}\n"
     )
@@ -204,7 +205,7 @@ def row(name: str, facts: Facts, run: Shown, cost: float | None) -> str:
     cells = [
         f"[{facts.title}](gallery/{name}.md)",
         str(mine),
-        f"{facts.original_lines:,}",
+        f"{facts.original_lines:,}" if facts.original_lines else "—",
         f"{facts.replies:,}",
         apart,
         ", ".join(dict.fromkeys(slip.code for slip in facts.slips)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.gallery.pages import DOCS, GROUPS, INDEX, PRICE, facts_of, page, row, shown, with_tables
+from tests.gallery.pages import DOCS, GROUPS, INDEX, PRICE, facts_of, page, row, shown
 from tests.gallery.playing import names
 
 
@@ -16,12 +16,9 @@ def test_every_benchmark_is_in_a_table() -> None:
 
 
 @pytest.mark.long
-def test_pages_and_tables_are_as_they_are_made_today() -> None:
+@pytest.mark.parametrize("name", names())
+def test_a_page_and_its_row_are_as_they_are_made_today(name: str) -> None:
     """`python -m tests.gallery.pages --write` writes them. Prices change with litellm, and are left out."""
-    rows = []
-    for name in names():
-        facts, run = facts_of(name), shown(name)
-        assert (DOCS / "gallery" / f"{name}.md").read_text("utf-8") == page(name, facts, run), name
-        rows.append((facts, row(name, facts, run, None)))
-    text = INDEX.read_text("utf-8")
-    assert PRICE.sub("", text) == PRICE.sub("", with_tables(text, rows))
+    facts, run = facts_of(name), shown(name)
+    assert (DOCS / "gallery" / f"{name}.md").read_text("utf-8") == page(name, facts, run)
+    assert PRICE.sub("", row(name, facts, run, None)) in PRICE.sub("", INDEX.read_text("utf-8"))

@@ -254,13 +254,27 @@ class Finder:
         if plan is None or step is None or not step.needs:
             return ()
         asks = _asks_beside(plan, step)
-        candidates = [self.candidates(item, asks[need]) if need in asks else [] for need in step.needs]
-        for combination in itertools.islice(itertools.product(*candidates), MOST_COMBINATIONS):
-            if name([*combination, *self.made_by(row["run_id"], step)]) == key:
-                chosen = dict(zip(step.needs, combination, strict=True))
-                inner = {need for other in step.needs for need in asks[other].needs}
-                direct = [need for need in step.needs if need not in inner and need != of]
-                return tuple(found for need in direct if (found := self.result(asks[need], chosen[need])) is not None)
+        others = self.made_by(row["run_id"], step)
+        # What was built on one compared model's reply is found among its results: of many steps, each by several
+        # models, all together would be more than can be tried.
+        compared = next(role.name for role in plan.roles if role.kind == "compared")
+        own = item["model"] if item.get("role", compared) == compared else None
+        for model in dict.fromkeys([own, None]):
+            only = [
+                model if isinstance(a := asks.get(need), Ask) and a.role == compared else None for need in step.needs
+            ]
+            candidates = [
+                self.candidates(item, asks[need], by) if need in asks else []
+                for need, by in zip(step.needs, only, strict=True)
+            ]
+            for combination in itertools.islice(itertools.product(*candidates), MOST_COMBINATIONS):
+                if name([*combination, *others]) == key:
+                    chosen = dict(zip(step.needs, combination, strict=True))
+                    inner = {need for other in step.needs for need in asks[other].needs}
+                    direct = [need for need in step.needs if need not in inner and need != of]
+                    return tuple(
+                        found for need in direct if (found := self.result(asks[need], chosen[need])) is not None
+                    )
         return ()
 
     def verdicts(self, row: Row, step: Step | None) -> tuple[TracedReply, ...]:
@@ -298,14 +312,15 @@ class Finder:
         found = self.query("select identities from main.runs where run_id = ?", [run_id])
         return dict(orjson.loads(found[0]["identities"] or "{}")) if found else {}
 
-    def candidates(self, item: Row, step: Ask | Converse | Verdict) -> list[str]:
-        """Return the names of all results of a step for an item."""
+    def candidates(self, item: Row, step: Ask | Converse | Verdict, model: str | None = None) -> list[str]:
+        """Return the names of all results of a step for an item, or those by one `model`."""
         table, name, stamp = "samples", "sample_id", step.fingerprint
         if isinstance(step, Verdict):
             table, name, stamp = "judgements", "judgement_id", step.judgement
+        by = "" if model is None else f" and model = {sql.text(model)}"
         found = self.query(
             f"select {name} as name from main.{table}"
-            " where scenario = ? and item_id = ? and fingerprint = ? order by 1",
+            f" where scenario = ? and item_id = ? and fingerprint = ?{by} order by 1",
             [item["scenario"], item["item_id"], stamp],
         )
         return [each["name"] for each in found]
