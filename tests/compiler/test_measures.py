@@ -269,7 +269,7 @@ def test_what_is_missing_is_said_of_the_measure_and_passed_on_to_the_mean_of_its
         ("min(mean(right), 0.5)", (0, 0.5)),
         ("max(mean(quality), 3)", (3, 10)),
         ("mean(right) / talk.accuracy", (None, None)),
-        ("mean(right) * talk.accuracy", (None, None)),
+        ("mean(right) * talk.accuracy", (0, 1)),
         ("mean(quality, missing: zero)", (0, 10)),
         ("(mean(quality, missing: zero) - 1) / 9", (-1 / 9, 1)),
         ("mean(quality) - mean(quality, missing: zero)", (-10, 10)),
@@ -593,7 +593,7 @@ scenario talk {
         ("sum(one) / count(two)", (None, None)),
         ("(sum(one) + sum(one)) / count(one)", (None, None)),
         ("(sum(one) - sum(two)) / (count(one) + count(two))", (None, None)),
-        ("sum(one) * count(one)", (None, None)),
+        ("sum(one) * count(one)", (0, None)),
     ],
 )
 def test_a_sum_over_its_count_is_a_mean(figure: str, ends: tuple[float | None, float | None]) -> None:

@@ -136,6 +136,8 @@ def ends_of_formula(operator: str, parts: Sequence[Range]) -> Range:
 
     >>> ends_of_formula("max", [(0.0, 0.0), (-math.inf, 1.0)])
     (0.0, 1.0)
+    >>> ends_of_formula("*", [(0.0, 1.0), (-1.0, 1.0)])
+    (-1.0, 1.0)
     """
     lows, highs = zip(*parts, strict=True)
     match operator:
@@ -147,9 +149,9 @@ def ends_of_formula(operator: str, parts: Sequence[Range]) -> Range:
             return min(lows), min(highs)
         case "max":
             return max(lows), max(highs)
-        case "+" | "-":
+        case "+" | "-" | "*":
             return computed_range(operator, parts[0], parts[1])
-        case "*" | "/" if any(low == high for low, high in parts):  # by a number
+        case "/" if any(low == high for low, high in parts):  # by a number
             return computed_range(operator, parts[0], parts[1])
     return -math.inf, math.inf
 
