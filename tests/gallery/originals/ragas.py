@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import random
 import sys
 from types import SimpleNamespace
@@ -113,7 +114,7 @@ def main() -> None:
         relevancy = ResponseRelevancy(llm=object(), embeddings=embeddings)
         relevancy.question_generation = Prompt([ResponseRelevanceOutput(**each) for each in guesses(n)])
         scores = [float(asyncio.run(each._single_turn_ascore(sample, None))) for each in (faithfulness, relevancy)]
-        shown = [None if score != score else score for score in scores]
+        shown = [None if math.isnan(score) else score for score in scores]
         print(json.dumps({"question": row["user_input"], "faithfulness": shown[0], "answer_relevancy": shown[1]}))
 
 
