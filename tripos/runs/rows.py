@@ -100,6 +100,6 @@ class Committed:
 
     def _index(self, table: str) -> RowIndex:
         if table not in self._indexes:
-            self._indexes[table] = RowIndex(table, self._fingerprints)
+            self._indexes[table] = RowIndex(table, self._fingerprints, self._store.root)
             self._indexes[table].load(self._store.parts(table))
         return self._indexes[table]

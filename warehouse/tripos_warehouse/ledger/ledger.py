@@ -368,7 +368,7 @@ class RunLedger:
         return index
 
     def _load(self, table: str, commits: Iterable[Commit]) -> RowIndex:
-        index = RowIndex(table, self._fingerprints)
+        index = RowIndex(table, self._fingerprints, self._store.root)
         index.load(self._paths(table, commits))
         return index
 

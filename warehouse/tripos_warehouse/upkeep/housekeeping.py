@@ -181,7 +181,7 @@ def _stale_works(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
         return
     indexes = []
     for table in RESULTS:
-        index = RowIndex(table, None)
+        index = RowIndex(table, None, store.root)
         index.load(store.parts(table))
         indexes.append(index)
 
