@@ -114,10 +114,19 @@ class RunRows:
             listed = f"{listed} {'and' if self.run_id is not None else 'where'} not exists ({self._elsewhere})"
         return [
             f"create or replace table {self._name('steps')} as {steps} and {self.of.planned}",
+            f"create or replace table {self._name('steps once')} as {self._once}",
             f"create or replace table {self._name('listed')} as {listed}",
             f"create or replace table {self._name('slots')} as {slots}",
             *([f"create or replace table {self._name('asked')} as {self._asked}"] if self.partly else []),
         ]
+
+    @property
+    def _once(self) -> str:
+        """A query for the steps of a run, each once for all models. Of a query in place of the table DuckDB takes a
+        quarter of the rows that it joins with for all of them, and would hold ten million samples for a join."""
+        conditions = ", list(step.condition) as conditions, count(*) > count(step.condition) as always"
+        return f"""select step.scenario, step.fingerprint, step.binding, step.run_id
+          {conditions if self.of.conditional else ""} from {self._name("steps")} as step group by all"""
 
     @property
     def _asked(self) -> str:
@@ -155,20 +164,16 @@ class RunRows:
         both = ["listed", "slots"] if self.of.made else ["listed"]
         under = self.of.conditional and table in ASKED
         source = f"from main.{table} as kept where {self.of.mine('kept')}"
-        # Without conditions `distinct`: DuckDB takes what is grouped for larger than it is.
-        once, conditions, grouped, holds = "distinct ", "", "", ""
+        holds = ""
         if under:
             source = f"""select kept.*, asked.conditions from main.{table} as kept left join (
               select met.result_id, list(distinct met.condition) as conditions from main.conditions as met
               group by met.result_id) as asked on asked.result_id = kept.{ASKED[table]} where {self.of.mine("kept")}"""
-            once, grouped = "", " group by all"
-            conditions = ", list(step.condition) as conditions, count(*) > count(step.condition) as always"
             holds = "and (step.always or list_has_any(row.conditions, step.conditions))"
         found = " union all ".join(
             f"""select row.*, step.run_id as shown_run
           from ({source}) as row
-          join (select {once}step.scenario, step.fingerprint, step.binding, step.run_id{conditions}
-            from {self._name("steps")} as step{grouped}) as step
+          join {self._name("steps once")} as step
             on {_SAME} {holds}
           {self._is_listed(each, key)}"""
             for each in (both if items == "samples" else [items])
