@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import operator
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import accumulate, groupby
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -220,12 +224,11 @@ class _PartReader:
         ):
             if not self.files[table]:
                 continue
-            query = f"""select scenario, {step}, {model}, count(*), avg(tokens_in),
-              quantile_cont(tokens_out, 0.1), avg(tokens_out), quantile_cont(tokens_out, 0.95)
+            query = f"""select scenario, {step}, {model}, tokens_out, count(*), sum(tokens_in), count(tokens_in)
             from read_parquet($files)
-            where benchmark = $benchmark and tokens_out is not null group by all"""
-            for scenario, name, by, *numbers in self._rows(query, table):
-                found.setdefault((table, scenario, name), {})[by] = Usage(*numbers)
+            where benchmark = $benchmark and tokens_out is not null group by all order by all"""
+            for (scenario, name, by), rows in groupby(self._rows(query, table), operator.itemgetter(0, 1, 2)):
+                found.setdefault((table, scenario, name), {})[by] = _usage([row[3:] for row in rows])
         return found
 
     def density(self) -> dict[str, float]:
@@ -257,6 +260,27 @@ class _PartReader:
         if "$benchmark" in query:
             named["benchmark"] = self.benchmark
         return self.connection.execute(query, named).fetchall()
+
+
+def _usage(rows: Sequence[tuple[int, int, int | None, int]]) -> Usage:
+    """Return what replies took, from how many had each number of tokens, smallest first, with the tokens of the prompts
+    of those that tell them. To take the quantiles of the replies themselves would hold a number for each.
+
+    >>> _usage([(10, 1, 7, 1), (20, 3, 21, 3), (40, 1, None, 0)])
+    Usage(replies=5, tokens_in=7.0, out_low=14.0, out_mean=22.0, out_high=36.0)
+    """
+    tokens, counts = [row[0] for row in rows], [row[1] for row in rows]
+    places = list(accumulate(counts))
+    told = sum(row[3] for row in rows)
+    mean_in = sum(row[2] or 0 for row in rows) / told if told else None
+
+    def quantile(p: float) -> float:
+        place = p * (places[-1] - 1)
+        low, high = (tokens[bisect_right(places, each)] for each in (math.floor(place), math.ceil(place)))
+        return low + (place - math.floor(place)) * (high - low)
+
+    mean = sum(map(operator.mul, tokens, counts)) / places[-1]
+    return Usage(places[-1], mean_in, quantile(0.1), mean, quantile(0.95))
 
 
 def _chosen(options: str) -> dict[str, Any]:

@@ -91,7 +91,7 @@ class Results:
         from tripos_warehouse.report import report
         from tripos_warehouse.views import get_selected
 
-        connection, found = connect_run(self._store, run)
+        connection, found = connect_run(self._store, run, sums=True)
         with told_interrupts(f"the report of run {found.run_id}"), connection:
             return ShownReport.of(report(connection, get_selected(connection, found), found))
 

@@ -118,7 +118,7 @@ class Run:
             from tripos_warehouse.report import report
             from tripos_warehouse.views import connect_run, get_selected
 
-            connection, found = connect_run(self.job.store, self.id)
+            connection, found = connect_run(self.job.store, self.id, sums=True)
             with told_interrupts(f"the report of run {self.id}"), connection:
                 self._report = ShownReport.of(report(connection, get_selected(connection, found), found))
         return self._report

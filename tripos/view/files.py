@@ -322,7 +322,7 @@ class ViewFiles:
 
     def _items(self, run: str, state: str) -> dict[str, Any]:
         connection, found, _, _ = self._opened(run, state, self._slow)
-        return {"state": state, **items_json(analysed_items(connection, sql.name(found.benchmark)), KEPT)}
+        return {"state": state, **items_json(analysed_items(connection, found.benchmark), KEPT)}
 
     def _confusion(self, run: str, state: str) -> dict[str, Any]:
         opened = self._opened(run, state, self._slow)

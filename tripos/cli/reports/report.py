@@ -56,7 +56,6 @@ from tripos_warehouse.report import (
     report as report_of,
     report_tables,
 )
-from tripos_warehouse.sql import name as sql_name
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import RunRecord, connect, connect_run, get_selected, list_runs
 
@@ -159,7 +158,7 @@ def make_report(store: Store, run_id: str | None, plan: Plan | None = None, want
     """Return the report of a run; without a name that of the last. With a `plan` its measures are taken of what the run
     has; `wanted` are the values of axes and arms that it is restricted to. Raises `StoreError`, and `Failure` for
     values that the run has not."""
-    connection, run = connect_run(store, run_id, plan)
+    connection, run = connect_run(store, run_id, plan, sums=True)
     with connection:
         own = get_selected(connection, run) if plan is None else select_treatments(plan, run.only)
         if not wanted:
@@ -167,7 +166,7 @@ def make_report(store: Store, run_id: str | None, plan: Plan | None = None, want
     from tripos.api import selected_values
 
     only = _within(run, selected_values(wanted, own))
-    connection, run = connect_run(store, run.run_id, plan, only)
+    connection, run = connect_run(store, run.run_id, plan, only, sums=True)
     with connection:
         return report_of(connection, select_treatments(own, only), run, only)
 
@@ -187,9 +186,9 @@ NO_ITEMS = "no item has a score with a value"
 
 def _items(store: Store, report: Report) -> Sequence[AnalysedItem]:
     """Return the items behind a report, of the rows that it shows."""
-    connection, _ = connect_run(store, report.run.run_id, report.plan, report.only)
+    connection, _ = connect_run(store, report.run.run_id, report.plan, report.only, sums=True)
     with connection:
-        return analysed_items(connection, sql_name(report.run.benchmark))
+        return analysed_items(connection, report.run.benchmark)
 
 
 def _best_values(store: Store, report: Report) -> frozenset[BestValue]:

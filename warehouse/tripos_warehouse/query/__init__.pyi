@@ -18,6 +18,7 @@ from .functions import (
     add_functions as add_functions,
 )
 from .item_sql import (
+    ANALYSIS_OF_SUMS as ANALYSIS_OF_SUMS,
     ITEM_ANALYSIS as ITEM_ANALYSIS,
     SUBSET_GAP as SUBSET_GAP,
 )

@@ -11,31 +11,36 @@ from tripos_warehouse.query.floor_sql import T_QUANTILE
 LEAST_MODELS = 4
 """With fewer models Fisher's interval has no width."""
 
-ITEM_ANALYSIS = """
-macro {schema}.item_analysis(metric := NULL, scenario := NULL, evaluator := NULL) as table
-with given as not materialized (
+_GIVEN = """
   select score.scenario, score.metric, score.item_id, score.model, avg(score.value) filter (where KEPT) as value,
     avg((score.value - score.low) / nullif(score.high - score.low, 0)) filter (where KEPT) as share
   from {schema}.scores as score
-  where (metric is null or score.metric = metric) and (scenario is null or score.scenario = scenario)
-  group by all having count(score.value) filter (where KEPT) > 0),
-totals as (
+  where CHOSEN
+  group by all having count(score.value) filter (where KEPT) > 0"""
+_GIVEN_OF_SUMS = """
+  select score.scenario, score.metric, score.item_id, score.model,
+    sum(score."its total") filter (where KEPT) / sum(score."its n") filter (where KEPT) as value,
+    sum((score."its total" - score."its n" * score.low) / nullif(score.high - score.low, 0)) filter (where KEPT)
+      / sum(score."its n") filter (where KEPT and score.high <> score.low) as share
+  from {sums} as score
+  where score."is score" and CHOSEN
+  group by all having sum(score."its n") filter (where KEPT) > 0"""
+_TOTALS = """
   select given.scenario, given.metric, given.model, sum(given.value) as total, count(*) as items
-  from given group by all),
+  from given group by all"""
+_SPLIT = """
+  select judged.scenario, judged.metric, judged.item_id, avg(judged.apart) as apart from (
+    select score.scenario, score.metric, score.item_id, score.sample_id,
+      (max(score.value) - min(score.value)) / nullif(any_value(score.high) - any_value(score.low), 0) as apart
+    from {schema}.scores as score
+    where score.value is not null and score.evaluator is not null and GRADED and CHOSEN
+    group by all having min(score.evaluator) <> max(score.evaluator)) as judged
+  group by all"""
+_ANALYSED = """
 beside as (
   select given.*, (totals.total - given.value) / nullif(totals.items - 1, 0) as rest
   from given join totals on totals.scenario is not distinct from given.scenario
     and totals.metric is not distinct from given.metric and totals.model = given.model),
-judged as (
-  select score.scenario, score.metric, score.item_id, score.sample_id,
-    (max(score.value) - min(score.value)) / nullif(any_value(score.high) - any_value(score.low), 0) as apart
-  from {schema}.scores as score
-  where score.value is not null and score.evaluator is not null
-    and (evaluator is null or score.evaluator = evaluator) and (evaluator is not null or {counted})
-    and (metric is null or score.metric = metric) and (scenario is null or score.scenario = scenario)
-  group by all having min(score.evaluator) <> max(score.evaluator)),
-split as (
-  select judged.scenario, judged.metric, judged.item_id, avg(judged.apart) as apart from judged group by all),
 figured as (
   select beside.scenario, beside.metric, beside.item_id, avg(beside.value) as mean, avg(beside.share) as share,
     count(*) as models, bool_and(beside.share >= 1 - 1e-9) as easy, bool_and(beside.share <= 1e-9) as hard,
@@ -51,14 +56,39 @@ select figured.scenario, figured.metric, figured.item_id, figured.models, figure
   split.apart
 from figured left join split on split.scenario is not distinct from figured.scenario
   and split.metric is not distinct from figured.metric and split.item_id = figured.item_id
-order by figured.discrimination nulls last, figured.scenario, figured.metric, figured.item_id""".replace(
-    "LEAST_MODELS", str(LEAST_MODELS)
-).replace(
+order by figured.discrimination nulls last, figured.scenario, figured.metric, figured.item_id"""
+
+
+def _of(text: str, chosen: str, graded: str) -> str:
+    """Return a query of scores that are `chosen` and by whom they are `graded`."""
     # Not in `where`: DuckDB would take what is left of ten million scores for few, and hold them all for a join.
-    "KEPT",
-    "not starts_with(score.model, 'baseline/') and (evaluator is null or score.evaluator = evaluator)"
-    " and (evaluator is not null or {counted})",
+    text = text.replace("KEPT", f"not starts_with(score.model, 'baseline/') and {graded}")
+    return text.replace("LEAST_MODELS", str(LEAST_MODELS)).replace("CHOSEN", chosen).replace("GRADED", graded)
+
+
+ITEM_ANALYSIS = """
+macro {schema}.item_analysis(metric := NULL, scenario := NULL, evaluator := NULL) as table""" + _of(
+    f"""
+with given as not materialized ({_GIVEN}),
+totals as ({_TOTALS}),
+split as ({_SPLIT}),{_ANALYSED}""",
+    "(metric is null or score.metric = metric) and (scenario is null or score.scenario = scenario)",
+    "(evaluator is null or score.evaluator = evaluator) and (evaluator is not null or {counted})",
 )
+ANALYSIS_OF_SUMS = tuple(
+    _of(text, "true", "{counted}")
+    for text in (
+        f"""
+table {{totals}} as with given as ({_GIVEN_OF_SUMS}) {_TOTALS}""",
+        f"""
+table {{split}} as {_SPLIT}""",
+        f"""
+view {{analysis}} as with given as ({_GIVEN_OF_SUMS}), totals as (from {{totals}}), split as (from {{split}}),
+{_ANALYSED}""",
+    )
+)
+"""The same of all scores, from the sums of those of each item (`views/prepared/score_sums.py`). What each model has in
+all comes first, in a table: made at once, both would hold a row for each item and model."""
 
 SUBSET_GAP = """
 macro {schema}.subset_gap(subset, metric := NULL, scenario := NULL, evaluator := NULL) as table

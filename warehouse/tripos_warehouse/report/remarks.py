@@ -272,7 +272,7 @@ def _items(connection: Connection, run: RunRecord, schema: str) -> Iterator[Rema
     """Yield that many items tell no models apart, that some go against the rest, and that judges are at odds on
     many."""
     if sum(not is_baseline(model) for model in run.models) >= LEAST_MODELS:
-        yield from (Remark("items", told) for told in told_of_items(connection, schema, run.benchmark))
+        yield from (Remark("items", told) for told in told_of_items(connection, run.benchmark))
 
 
 def _near_items(connection: Connection, run: RunRecord, schema: str) -> Iterator[Remark]:

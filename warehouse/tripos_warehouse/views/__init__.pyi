@@ -22,6 +22,7 @@ from .people import (
     people_apart as people_apart,
 )
 from .prepared import (
+    analysis_of as analysis_of,
     copied_scores as copied_scores,
     stale_files as stale_files,
     sums_of as sums_of,

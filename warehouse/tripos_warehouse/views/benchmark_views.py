@@ -26,7 +26,7 @@ from tripos_warehouse.views.dimensions import (
     shows_several_times,
 )
 from tripos_warehouse.views.expected_scores import range_columns, with_expected
-from tripos_warehouse.views.macros import benchmark_macros
+from tripos_warehouse.views.macros import analysis_of_sums, benchmark_macros
 from tripos_warehouse.views.people import are_counted
 from tripos_warehouse.views.run_rows import RunRows, sums_name
 
@@ -43,6 +43,7 @@ _SCORES = """
 _SUMS = """
   {context},
   score.model, {metric}, {dimension}, score.evaluator, score.round, score.scorer, score.judged_by, score.status,
+  {low}, {high},
   score.item_id, score.shown_run, {is_score} as "is score", score."its total", score."its n", score."its rows",
   score."all are 0 or 1", score."its sample"
 """
@@ -266,11 +267,15 @@ def benchmark_views(
     ]
 
 
+OF_SUMS = 6
+"""The statements of `sum_views`."""
+
+
 def sum_views(current: Current, values: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the statements that make the tables of sums of a benchmark: one with its axes, and one without, which
-    reads no items. None where scores have rows of their own for the elements of a list, where some models were asked
-    about some items only, or where steps stand under conditions. Before them stands a query that has a row where they
-    are of no use."""
+    reads no items; and item analysis from the latter. None where scores have rows of their own for the elements of a
+    list, where some models were asked about some items only, or where steps stand under conditions. Before them stands
+    a query that has a row where they are of no use."""
     plan = current.plan
     rows = current.rows
     if rows.of.elements or rows.partly or rows.of.conditional:
@@ -283,6 +288,7 @@ def sum_views(current: Current, values: Mapping[str, Sequence[str]]) -> list[str
         "metric": types.cast("metric", "score.metric"),
         "dimension": types.cast("dimension", "metric.dimension"),
         "is_score": _is_score(plan),
+        **range_columns(plan),
     }
     bare = ", ".join(
         [types.cast("scenario", "score.scenario"), *(types.cast(arm, f"treatment.{sql.name(arm)}") for arm in arms)]
@@ -296,7 +302,7 @@ def sum_views(current: Current, values: Mapping[str, Sequence[str]]) -> list[str
           on metric.metric = score.metric{join_arms(plan, "score")}"""
         for context, items in ((bare, ""), (placed, item))
     )
-    return [current.rows.parted_sets, *made]
+    return [current.rows.parted_sets, *made, *analysis_of_sums(plan.benchmark.name, are_counted(plan, "score"))]
 
 
 def _with_origins(rows: RunRows, items: str) -> str:

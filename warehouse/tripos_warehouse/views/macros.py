@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from tripos_warehouse import sql
-from tripos_warehouse.query import ITEM_ANALYSIS, SUBSET_GAP, placed
+from tripos_warehouse.query import ANALYSIS_OF_SUMS, ITEM_ANALYSIS, SUBSET_GAP, placed
 from tripos_warehouse.views.dimensions import Enumerations
+from tripos_warehouse.views.run_rows import analysis_name, sums_name
 
 
 def _same(table: str) -> str:
@@ -299,6 +300,14 @@ def benchmark_macros(
         filled["with_value"] = _WITH_VALUE
         texts.insert(0, _MOMENTS)
     return [f"create or replace {_filled(text, filled).strip()}" for text in texts]
+
+
+def analysis_of_sums(benchmark: str, counted: str) -> list[str]:
+    """Return the statements that make the view of item analysis from sums."""
+    names = {"schema": sql.name(benchmark), "sums": sums_name(benchmark, placed=False), "counted": counted}
+    names |= {"analysis": analysis_name(benchmark)}
+    names |= {name: analysis_name(benchmark, f"{name} for ") for name in ("totals", "split")}
+    return [f"create or replace {_filled(text, names).strip()}" for text in ANALYSIS_OF_SUMS]
 
 
 def main_macros() -> list[str]:

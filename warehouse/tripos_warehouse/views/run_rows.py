@@ -337,5 +337,10 @@ def sums_name(benchmark: str, placed: bool) -> str:
     return _name("placed sums" if placed else "sums", benchmark)
 
 
+def analysis_name(benchmark: str, part: str = "") -> str:
+    """Return the name of the view of item analysis from the sums of a benchmark, or of a table for it."""
+    return _name(f"{part}item analysis", benchmark)
+
+
 def _name(table: str, benchmark: str) -> str:
     return f"{sql.name(INTERNAL)}.{sql.name(f'{table} of {benchmark}')}"

@@ -32,7 +32,7 @@ from tripos_warehouse.store import (
     Tell,
 )
 from tripos_warehouse.views import view_cache
-from tripos_warehouse.views.benchmark_views import Current, benchmark_views, read_plan, sum_views
+from tripos_warehouse.views.benchmark_views import OF_SUMS, Current, benchmark_views, read_plan, sum_views
 from tripos_warehouse.views.macros import main_macros
 from tripos_warehouse.views.prepared import (
     VALUED,
@@ -184,8 +184,8 @@ def _shown(
             views.add(all_sums(rest, [summed[part] for part in parts]))
         views.add(benchmarks)
         if summed is not None:
-            for place in range(0, len(of_sums), 3):
-                parted, *own = of_sums[place : place + 3]
+            for place in range(0, len(of_sums), OF_SUMS):
+                parted, *own = of_sums[place : place + OF_SUMS]
                 views.add([] if connection.execute(parted).fetchall() else own)
         whole = view_cache.CachedViews(state, files, tables, benchmarks, of_sums, values)
         if run_id is None and among is None:

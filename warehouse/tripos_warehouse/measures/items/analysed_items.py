@@ -11,10 +11,12 @@ import orjson
 
 from tripos_compiler.diagnostics import counted, localized
 from tripos_compiler.source import dataclass
+from tripos_warehouse import sql
 from tripos_warehouse.formats import TextColumn, grid, wrapped
 from tripos_warehouse.measures.items.item_remarks import APART, FEWEST, LEAST_MODELS
 from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics.validity import tested_correlation, wrongly_keyed
+from tripos_warehouse.views import analysis_of
 
 MOST_COMPARED = 1000
 """The most items whose texts are compared with each other."""
@@ -66,12 +68,13 @@ class AnalysedItem:
         return tuple(found)
 
 
-def analysed_items(connection: Connection, schema: str) -> list[AnalysedItem]:
-    """Return the items that `connection` shows in a schema, metric by metric, those first that something is wrong
-    with."""
+def analysed_items(connection: Connection, benchmark: str) -> list[AnalysedItem]:
+    """Return the items that `connection` shows of a benchmark, metric by metric, those first that something is
+    wrong with."""
+    schema = sql.name(benchmark)
     rows = connection.execute(
         f"""select scenario::varchar, metric::varchar, item_id, models, share, discrimination, low, high, solved_by,
-          apart from {schema}.item_analysis() order by metric, scenario, item_id"""
+          apart from {analysis_of(connection, benchmark)} order by metric, scenario, item_id"""
     ).fetchall()
     near = near_items(connection, schema)
     found = [replace(AnalysedItem(*row), near=near.get(row[2])) for row in rows]

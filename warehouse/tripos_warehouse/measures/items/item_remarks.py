@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics.validity import tested_correlation, wrongly_keyed
+from tripos_warehouse.views import analysis_of
 
 FEWEST = 5
 """Fewer items than that may be alike by chance."""
@@ -23,11 +24,11 @@ APART = 0.5
 """Judges who are so much of a scale apart are at odds."""
 
 
-def told_of_items(connection: Connection, schema: str, benchmark: str) -> Iterator[str]:
-    """Yield sentences about the items that `connection` shows in a schema."""
+def told_of_items(connection: Connection, benchmark: str) -> Iterator[str]:
+    """Yield sentences about the items that `connection` shows of a benchmark."""
     answer = connection.execute(
         f"""select metric::varchar, item_id, models, discrimination, solved_by, apart
-        from {schema}.item_analysis() order by scenario, metric, item_id"""
+        from {analysis_of(connection, benchmark)} order by scenario, metric, item_id"""
     )
     by_metric: defaultdict[str, _AnalysedItems] = defaultdict(_AnalysedItems)
     while rows := answer.fetchmany(ROWS_AT_ONCE):

@@ -15,6 +15,7 @@ from .part_values import (
 )
 from .score_sums import (
     all_sums as all_sums,
+    analysis_of as analysis_of,
     kept_sums as kept_sums,
     sums_of as sums_of,
     sums_with as sums_with,

@@ -21,7 +21,7 @@ from tripos_warehouse.query import Connection, StoreConnection, as_relation, duc
 from tripos_warehouse.store import SUMS
 from tripos_warehouse.views.dimensions import arm_columns
 from tripos_warehouse.views.prepared.part_files import PartFiles
-from tripos_warehouse.views.run_rows import ALL_SUMS, INTERNAL, SUM_SETS, sums_name
+from tripos_warehouse.views.run_rows import ALL_SUMS, INTERNAL, SUM_SETS, analysis_name, sums_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,6 +49,13 @@ def sums_of(connection: Connection, benchmark: str, placed: bool = False) -> str
     if not isinstance(connection, StoreConnection) or not connection.views.has(INTERNAL, f"sums of {benchmark}"):
         return None
     return sums_name(benchmark, placed)
+
+
+def analysis_of(connection: Connection, benchmark: str) -> str:
+    """Return the item analysis of a benchmark, as it is behind `from`: from sums, where `connection` has some."""
+    if sums_of(connection, benchmark) is None:
+        return f"{sql.name(benchmark)}.item_analysis()"
+    return analysis_name(benchmark)
 
 
 def sums_with(connection: Connection, plan: Plan, columns: Collection[str]) -> str | None:
