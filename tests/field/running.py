@@ -68,6 +68,7 @@ class Score:
     choice: str | None
     status: str
     element_place: str | None
+    element_value: str | None
     reply: str | None
     fields: Mapping[str, Any]
 
