@@ -141,6 +141,10 @@ def _plan(program: Program) -> Plan:
     """Return the plan. Its parts were validated as they were made, and whoever reads a plan from a file validates all
     of it, so that a check does without the validator of whole plans."""
     assert program.benchmark is not None
+    lost = [name for each in program.of("scenario") if (name := each.name().text) not in program.scenarios]
+    assert not lost, (
+        f"nothing was said of what is wrong with {', '.join(lost)}"
+    )  # a plan without them would run nothing
     return Plan.model_construct(
         benchmark=program.benchmark,
         extends=tuple(sorted(_extended(program), key=lambda each: each.name)),
