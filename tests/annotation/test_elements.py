@@ -169,3 +169,128 @@ def test_a_second_round_is_apart_from_the_first(claims: Path, tripos: Command, a
     assert tripos("annotate", "--take", "anna-round2.xlsx").code == 0
     rows = [row["round"] for row in ask("select round from claims.scores where evaluator = 'human/anna'")]
     assert (rows.count(None), rows.count(2)) == (len(CLAIMS), len(CLAIMS))
+
+
+TONES = {"warm": 1.0, "even": 0.5, "cold": 0.0}
+CORRECTED = """
+benchmark tones "1.0.0" { languages en }
+role candidate compared
+role judge panel
+dataset item from "items.jsonl" { question text, parts list<text> }
+scorer how(reply: text, part: text) by judge {
+  prompt "How warm is the reply {{ reply }} in this? {{ part }}"
+  gives  choice(warm: 1, even: 0.5, cold: 0)
+}
+scenario tones {
+  over item
+  ask reply by candidate { prompt "{{ item.question }}" }
+  score tone = how(reply.text, p) each p in item.parts
+  score some = how(reply.text, p) == warm each p in item.parts
+}
+measure plain  = mean(tones.tone)
+measure warmth = mean(tones.tone) corrected by people
+"""
+
+
+def toned(part: str) -> str:
+    return list(TONES)[sum(map(ord, part)) % 3]
+
+
+def grade_tones(tripos: Command, *more: str) -> list[str]:
+    """Have a person label some parts; return those."""
+    done = tripos("annotate", "--name", "anna", *more)
+    assert done.code == 0, done.err
+    book = load_workbook("anna.xlsx")
+    sheet = grades_sheet(book)
+    shown = [str(cell.value) for row in sheet.iter_rows(3) for cell in row if str(cell.value).startswith("part ")]
+    for part, cell in zip(shown, cells(sheet, "mark:tone"), strict=True):
+        cell.value = toned(part)
+    book.save("anna.xlsx")
+    assert tripos("annotate", "--take", "anna.xlsx").code == 0
+    return shown
+
+
+@pytest.fixture
+def tones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command) -> list[str]:
+    monkeypatch.chdir(tmp_path)
+    Path("spec.tripos").write_text("\n".join(line for line in CORRECTED.splitlines() if "score some" not in line))
+    parts = [[f"part {n}.{m}" for m in range(1 + n % 4)] for n in range(12)]
+    rows = ({"question": f"q{n}", "parts": each} for n, each in enumerate(parts))
+    Path("items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run(tripos)
+    return [part for each in parts for part in each]
+
+
+def warmth(tripos: Command) -> dict[str, object]:
+    [found] = [each["rows"][0] for each in tripos("report", "--json").data["measures"] if each["name"] == "warmth"]
+    return dict(found)
+
+
+def test_a_mean_over_elements_that_people_correct_is_theirs_where_they_label_all(
+    tones: list[str], tripos: Command
+) -> None:
+    assert warmth(tripos)["value"] is None
+    plain = figures(tripos)["plain"]
+    assert sorted(grade_tones(tripos)) == sorted(tones)
+    assert warmth(tripos)["value"] == pytest.approx(np.mean([TONES[toned(part)] for part in tones]))
+    assert figures(tripos)["plain"] == plain
+
+
+def test_a_mean_over_elements_is_corrected_by_those_that_were_drawn(
+    tones: list[str], tripos: Command, ask: Rows
+) -> None:
+    from tripos_compiler.plan import Plan
+    from tripos_warehouse.measures.corrected import find_corrected
+    from tripos_warehouse.store.store import Store
+    from tripos_warehouse.views.views import connect_run
+
+    drawn = grade_tones(tripos, "--sample", "15")
+    assert len(drawn) == 15
+    query = "select element_value ->> '$' as part, value from tones.scores where evaluator like 'mock/%'"
+    judge = {row["part"]: row["value"] for row in ask(query)}
+    assert judge.keys() == set(tones)
+    plan = Plan.model_validate_json(tripos("plan", "spec.tripos", "--json").out)
+    [measure] = [each for each in plan.measures if each.name == "warmth"]
+    connection, _ = connect_run(Store.open(Path("results"), create=False))
+    with connection:
+        [found] = find_corrected(connection, plan, measure).values()
+    assert found.judge.value == pytest.approx(np.mean([judge[part] for part in tones]))
+    assert found.on_graded.value == pytest.approx(np.mean([judge[part] for part in drawn]))
+    assert found.people.value == pytest.approx(np.mean([TONES[toned(part)] for part in drawn]))
+
+
+def test_what_an_expression_makes_of_a_verdict_is_not_corrected(tmp_path: Path, tripos: Command) -> None:
+    (tmp_path / "items.jsonl").write_text('{"question": "q", "parts": ["a"]}\n')
+    (tmp_path / "spec.tripos").write_text(CORRECTED.replace("mean(tones.tone) corrected", "mean(tones.some) corrected"))
+    done = tripos("check", str(tmp_path / "spec.tripos"))
+    assert done.code == 2 and "E0624" in done.err
+
+
+def test_judges_are_held_against_people_element_by_element(tones: list[str], tripos: Command, ask: Rows) -> None:
+    drawn = grade_tones(tripos, "--sample", "15")
+    query = "select element_value ->> '$' as part, value from tones.scores where evaluator like 'mock/%'"
+    judge = {row["part"]: row["value"] for row in ask(query)}
+    [metric] = tripos("judges", "--json").data["metrics"]
+    uses = {each["rater"]: (each["n"], each["mean"]) for each in metric["raters"]}
+    assert uses["mock/careful:a"] == (len(tones), pytest.approx(np.mean(list(judge.values()))))
+    assert uses["human/anna"] == (15, pytest.approx(np.mean([TONES[toned(part)] for part in drawn])))
+    beside = metric["calibrations"]["mock/careful:a"]
+    gaps = [judge[part] - TONES[toned(part)] for part in drawn]
+    assert beside["bias"]["value"] == pytest.approx(np.mean(gaps)) and beside["bias"]["n"] == 15
+
+
+def test_repeats_of_a_judge_are_those_of_one_element(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
+) -> None:
+    """A judge that says yes of one element and no of another, three times each, never wavers."""
+    from tests.field.running import figures_in
+
+    monkeypatch.chdir(tmp_path)
+    spec = CORRECTED.replace("choice(warm: 1, even: 0.5, cold: 0)", "bool, samples 3")
+    spec = "\n".join(line for line in spec.splitlines() if "score some" not in line and "corrected" not in line)
+    rows = "".join(json.dumps({"question": f"q{n}", "parts": ["part yes", "part no"]}) + "\n" for n in range(4))
+    says = lambda messages: json.dumps({"value": "part yes" in messages[-1], "reason": ""})  # noqa: E731
+    figures_in(tmp_path, spec, {"items.jsonl": rows}, lambda _: "a reply", {"judge:x": says})
+    [stable] = [each["stability"] for each in tripos("judges", "--json").data["metrics"] if each["stability"]]
+    assert (stable["judge:x"]["stable"]["value"], stable["judge:x"]["stable"]["n"]) == (1, 8)
+    assert stable["judge:x"]["flips"]["value"] == 0

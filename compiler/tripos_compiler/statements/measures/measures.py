@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Diagnostics, Label
 from tripos_compiler.language.figures import aggregates_of
-from tripos_compiler.plan import ChoiceType, Compare, Grade, Judging, Measure, Missing, Scorer, Settling
+from tripos_compiler.plan import ChoiceType, Judging, Measure, Missing, Settling
 from tripos_compiler.resolve import Index, NamedColumn, Program
 from tripos_compiler.source import Name, Number, Span, Syntax
 from tripos_compiler.statements.measures.dimensions import check_names, dimension_text, read_dimension
@@ -21,6 +21,7 @@ from tripos_compiler.statements.measures.figure_syntax import (
     measures_in,
 )
 from tripos_compiler.statements.measures.figures import read_figure
+from tripos_compiler.statements.measures.operands import grader_of, graders_of
 from tripos_compiler.statements.measures.scales import rounded, spoken
 from tripos_compiler.statements.measures.scored_values import Operand, Scores
 from tripos_compiler.statements.measures.typed_figures import (
@@ -363,10 +364,10 @@ def _why_not(reading: FigureContext, figured: TypedFigure) -> tuple[str, str] | 
 def _not_graded(program: Program, leaf: Leaf) -> tuple[str, str] | None:
     """Return why people do not grade what an aggregate looks at, in the place of a judge."""
     for operand in leaf.scored:
-        if any(not isinstance(step, Grade | Compare) for step in operand.steps):
+        if any(grader_of(step) is None for step in operand.steps):
             told = f"a judge is asked inside the expression of {operand.shown}, and people do not grade that"
             return told, "score what the judge gives with a name of its own, and take the mean of that"
-        for scorer in _scorers(program, operand):
+        for scorer in graders_of(program, operand):
             if scorer.reward:
                 return f"`{scorer.name}` is a reward model, in whose place nobody grades", "take the scores of a judge"
             if isinstance(scorer.gives, ChoiceType) and leaf.function in OF_JUDGES - {"mean"}:
@@ -378,11 +379,6 @@ def _not_graded(program: Program, leaf: Leaf) -> tuple[str, str] | None:
                 told = f"`role {scorer.role}` counts people with its models"
                 return told, "leave out `with people`: then people are apart and can correct the models"
     return None
-
-
-def _scorers(program: Program, operand: Operand) -> list[Scorer]:
-    names = dict.fromkeys(step.scorer for step in operand.steps if isinstance(step, Grade | Compare))
-    return [program.scorers[name] for name in names if name in program.scorers]
 
 
 def _judges(scored: Iterable[Operand]) -> bool:

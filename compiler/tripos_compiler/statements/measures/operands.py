@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.plan import BoolType, ChoiceType
+from tripos_compiler.plan import BoolType, ChoiceType, Compare, Grade, Score, Scorer
 from tripos_compiler.resolve import Program
 from tripos_compiler.source import BinaryExpr, Group, IndexExpr, Member, Name, Syntax, Text
 from tripos_compiler.statements.measures.arguments import Arguments
@@ -298,3 +298,17 @@ def _listed(syntax: Syntax) -> list[Syntax]:
     if isinstance(syntax, Group):
         return [element for argument in syntax.arguments for element in argument.elements]
     return [syntax]
+
+
+def grader_of(step: object) -> str | None:
+    """Return the scorer whose verdict a step keeps as it is, of a reply or of each element of a list; None of what an
+    expression makes of it, which people do not grade."""
+    if isinstance(step, Grade | Compare):
+        return step.scorer
+    return step.judge if isinstance(step, Score) and step.when is None else None
+
+
+def graders_of(program: Program, operand: Operand) -> list[Scorer]:
+    """Return the scorers whose verdicts a value is, in the place of which people may grade."""
+    names = dict.fromkeys(name for step in operand.steps if (name := grader_of(step)) is not None)
+    return [program.scorers[name] for name in names if name in program.scorers]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import orjson
 
-from tripos_compiler.plan import Grade, Plan
+from tripos_compiler.plan import Grade, Plan, Verdict
 from tripos_warehouse import sql
 from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics.validity import RepeatedVerdict
@@ -21,8 +21,8 @@ MetricKey = tuple[str, str]
 
 
 class GradedScore(NamedTuple):
-    """The score that one judge or person gave a reply on a metric. `fingerprint` is that of the score: the same in
-    two runs where both asked the same."""
+    """The score that one judge or person gave a reply, or an element of one, on a metric. `fingerprint` is that of the
+    score: the same in two runs where both asked the same."""
 
     evaluator: str
     reply: str
@@ -38,7 +38,8 @@ def graded_scores(connection: Connection, plan: Plan) -> dict[MetricKey, list[Gr
     """Return the scores that somebody gave, by scorer and metric; of several rounds the last."""
     found: dict[MetricKey, list[GradedScore]] = defaultdict(list)
     rows = connection.execute(
-        f"""select score.scorer, score.metric::varchar, score.evaluator, score.sample_id, any_value(score.item_id),
+        f"""select score.scorer, score.metric::varchar, score.evaluator,
+          concat_ws(' ', score.sample_id, score.element_place), any_value(score.item_id),
           any_value(score.model), arg_max(score.value, coalesce(score.round, 0)), any_value(score.low),
           any_value(score.high), any_value(score.fingerprint)
         from {sql.name(plan.benchmark.name)}.scores as score
@@ -56,7 +57,8 @@ def repeated_scorers(plan: Plan) -> frozenset[str]:
 
 def repeated_verdicts(connection: Connection, plan: Plan) -> dict[MetricKey, list[RepeatedVerdict]]:
     """Return every verdict of judges that are asked several times, by scorer and metric. Of a judge that gives one
-    value the metric is called like the score. Verdicts on two replies are known by what the judge was sent."""
+    value the metric is called like the score. Verdicts on two replies, or on elements, are known by what the judge was
+    sent."""
     wanted = repeated_scorers(plan)
     found: dict[MetricKey, list[RepeatedVerdict]] = defaultdict(list)
     if not wanted:
@@ -64,7 +66,7 @@ def repeated_verdicts(connection: Connection, plan: Plan) -> dict[MetricKey, lis
     rows = connection.execute(
         f"""select distinct judgement.judgement_id, judgement.scorer, judgement.evaluator, judgement.item_id,
           judgement.fingerprint, judgement.sample_id, judgement.parsed,
-          case when judgement.scorer in {sql.texts(_of_pairs(plan))} then md5(judgement.messages) else '' end,
+          case when judgement.scorer in {sql.texts(_by_messages(plan))} then md5(judgement.messages) else '' end,
           max(judgement.repeat) over (partition by judgement.scorer, judgement.evaluator)
         from {sql.name(plan.benchmark.name)}.judgements as judgement
         where judgement.scorer in {sql.texts(wanted)} and judgement.repeat is not null and judgement.parsed is not null
@@ -87,9 +89,12 @@ def titles(plan: Plan) -> dict[str, str]:
     return {step.judgement: step.name for step in steps if isinstance(step, Grade) and not step.metrics}
 
 
-def _of_pairs(plan: Plan) -> list[str]:
-    """Return the scorers that say which of two replies is better; one without a name where there is none."""
-    return [each.name for each in plan.scorers if each.gives is not None and each.gives.kind == "choice"] or [""]
+def _by_messages(plan: Plan) -> list[str]:
+    """Return the scorers whose verdicts on one reply may be on several things, which what was sent tells apart: which
+    of two replies is better, and elements of a list. One without a name where there is none."""
+    chosen = {each.name for each in plan.scorers if each.gives is not None and each.gives.kind == "choice"}
+    steps = (step for scenario in plan.scenarios for step in scenario.steps)
+    return sorted(chosen | {step.scorer for step in steps if isinstance(step, Verdict) and step.loops}) or [""]
 
 
 def read_scores(parsed: str | None) -> dict[str, float]:

@@ -11,6 +11,7 @@ from tripos_compiler.source import dataclass
 from tripos_warehouse.measures.sql.labels import labelled_rows
 from tripos_warehouse.measures.sql.parts import (
     OF_TALK,
+    PLACE,
     Cut,
     Parts,
     columns,
@@ -97,8 +98,6 @@ PYTHON = "python"
 """What the statistic of a function of the user's is called."""
 SUMMED = (*OF_TEXTS, "mcc", *OF_NUMBERS)
 """Metrics of a whole set that are functions of sums over its items."""
-PLACE = "element_place"
-"""The column that tells the elements of a list apart."""
 RATED = ("scorer", "round")
 """What tells scores of a reply apart, beside its rater."""
 
@@ -149,9 +148,9 @@ class AggregateTables:
         weights = {} if "metric" in self.cut.dims else weights_of(scored)
         weight = weight_sql(weights) if self.figure.function == "mean" else "1"
         if self.cut.labels != "none":
-            own = self._rows(
-                scored, *dict.fromkeys(["scorer", "fingerprint", *(name for name in beside if name in RATED)])
-            )
+            placed = [PLACE] if scored.scores_elements else []
+            rated = (name for name in beside if name in RATED)
+            own = self._rows(scored, *dict.fromkeys(["scorer", "fingerprint", *placed, *rated]))
             arms = arm_columns(self.plan)
             return labelled_rows(self.plan, self.parts, scored, self.cut, own, weight, arms, beside)
         if self.missing == "paired":

@@ -18,10 +18,11 @@ from dataclasses import replace
 from tripos_compiler.language.figures import conversations_before
 from tripos_compiler.plan import Plugin
 from tripos_compiler.source import dataclass
-from tripos_warehouse.measures.sql.aggregate_tables import JUDGED, OF_NUMBERS, OF_TEXTS, PLACE, PYTHON, SUMMED
+from tripos_warehouse.measures.sql.aggregate_tables import JUDGED, OF_NUMBERS, OF_TEXTS, PYTHON, SUMMED
 from tripos_warehouse.measures.sql.class_measures import ClassMeasures
 from tripos_warehouse.measures.sql.parts import (
     OF_TALK,
+    PLACE,
     columns,
     indented,
     same,

@@ -11,11 +11,22 @@ of the others.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tripos_compiler.language.figures import ScoredStep
 from tripos_compiler.plan import Plan
 from tripos_compiler.source import dataclass
-from tripos_warehouse.measures.sql.parts import Cut, Labels, Parts, columns, compared_sql, condition, indented, same
+from tripos_warehouse.measures.sql.parts import (
+    PLACE,
+    Cut,
+    Labels,
+    Parts,
+    columns,
+    compared_sql,
+    condition,
+    indented,
+    same,
+)
 from tripos_warehouse.measures.sql.raters import FigureTables
 from tripos_warehouse.sql import name as named
 
@@ -43,6 +54,8 @@ class Gradable:
 
 REPLIES = Gradable("scores", "model, scenario, scorer, metric", "sample_id, fingerprint", "avg(value)", "sample_id")
 """Replies, each under every step that grades it: arms may share a reply and ask the judge different things of it."""
+ELEMENTS = replace(REPLIES, own=f"{REPLIES.own}, element_place", drawn="concat_ws(' ', sample_id, element_place)")
+"""Elements of lists, each drawn and labelled on its own."""
 BOTH_ORDERS = """least(first_model, second_model) as "one model", greatest(first_model, second_model) as "other model",
     least(first_sample_id, second_sample_id) as "one sample",
     greatest(first_sample_id, second_sample_id) as "other sample\""""
@@ -73,11 +86,12 @@ def labelled_rows(
     label has no value; in a cell that lacks labels none has, and `is lacking` says of what. Names with a space are no
     axis's.
     """
-    labels = _labels(plan, parts, scored)
+    of, placed = (ELEMENTS, [PLACE]) if scored.scores_elements else (REPLIES, [])
+    labels = _labels(plan, parts, scored, of)
     cell = columns(cut.dims)
     part = f"{cell}, scenario, scorer, metric"
     by_people = cut.labels == "people"
-    keys = ", ".join(dict.fromkeys([*part.split(", "), "sample_id", *map(named, arms)]))
+    keys = ", ".join(dict.fromkeys([*part.split(", "), "sample_id", *placed, *map(named, arms)]))
     once = f"\n  qualify row_number() over (partition by {keys} order by evaluator) = 1" if by_people else ""
     where = "' in `' || scenario || '` on `' || metric || '`'"
     of_people = {"evaluator": "'people' as evaluator", "round": "NULL::bigint as round"} if by_people else {}
@@ -93,7 +107,7 @@ from (
     select *, count("its label") over part as "labels here", count(*) filter ("it counts") over part as "counted here"
     from (
 {indented(indented(indented(rows)))}
-    ) join {labels} using ({REPLIES.unit})
+    ) join {labels} using ({of.unit})
     where value is not null
     window part as (partition by {part})
   ){once}

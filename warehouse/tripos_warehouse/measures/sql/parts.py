@@ -119,6 +119,10 @@ def indented(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.splitlines())
 
 
+PLACE = "element_place"
+"""The column that tells the elements of a list apart."""
+
+
 @dataclass(frozen=True)
 class Cut:
     """Which rows are looked at: the dimensions that they are parted by, the values that a slice fixes, and whose scores
