@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import tempfile
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any, NamedTuple
@@ -19,8 +22,9 @@ from tripos.importing.logs.spec_text import STEP, LoggedTask, LogSpec, identifie
 
 TAKEN_NAMES = {STEP, "item", "response", "model", "rater", "system", "history", "question", "target"}
 """The names of the spec that no score can have."""
-PLACE_BITS = 44
-"""A spooled sample is known by one number: its item above these bits, and below them where it stands in the file."""
+PLACE_BITS = 40
+"""A spooled sample is known by one number of 64 bits: its item above these, and below where it stands in the file."""
+MOST_ITEMS = 1 << (64 - PLACE_BITS)
 
 
 class SpooledSample(NamedTuple):
@@ -42,7 +46,7 @@ class GatheredLog:
     source: str
     header: LogHeader
     left: LeftOut
-    samples: dict[str, list[int]] = field(default_factory=dict)
+    samples: dict[str, array[int]] = field(default_factory=dict)
     models: dict[str, None] = field(default_factory=dict)
     raters: dict[str, None] = field(default_factory=dict)
     given: dict[str, dict[tuple[str, str], None]] = field(default_factory=dict)
@@ -52,6 +56,32 @@ class GatheredLog:
     repeated: int = 0
     count: int = 0
     check: FigureCheck = field(default_factory=FigureCheck)
+
+
+class SampleNumbers:
+    """The numbers of the samples of each item, by its place: a bit each of the first 64."""
+
+    def __init__(self) -> None:
+        self._bits = array("Q")
+        self._high: set[tuple[int, int]] = set()
+
+    def has(self, place: int, number: int) -> bool:
+        """Return true if an item has a sample of that number."""
+        if number >= 64:
+            return (place, number) in self._high
+        return place < len(self._bits) and bool(self._bits[place] >> number & 1)
+
+    def add(self, place: int, number: int) -> None:
+        """Take in a sample."""
+        if number >= 64:
+            self._high.add((place, number))
+            return
+        self._bits.extend(repeat(0, place + 1 - len(self._bits)))
+        self._bits[place] |= 1 << number
+
+    def free(self, place: int) -> int:
+        """Return the least number that no sample of an item has."""
+        return next(number for number in itertools.count() if not self.has(place, number))
 
 
 class Gathering:
@@ -80,20 +110,23 @@ class Gathering:
     def take(self, log: Log, source: str) -> GatheredLog:
         """Read all samples of a log. Raises `OSError` and `ValueError` where it or a file of items cannot be read."""
         found = GatheredLog(log.shown, source, log.header, LeftOut())
-        used: dict[tuple[str, int, str], set[int]] = {}
+        used: dict[tuple[str, str], SampleNumbers] = {}
         for table in self._tables.values():
             table.begin_log()
         for sample in log.samples(found.left):
             task = self._task(sample.task)
             place = self._table(task).place_of(sample.item)
             model = self.model or sound(sample.model)
-            numbers = used.setdefault((task, place, model), set())
-            number = sample.number
-            if number is None or (number in numbers and not sample.further):
+            if place >= MOST_ITEMS:
+                raise ValueError(f"it has more than {MOST_ITEMS:,} items")
+            if (task, model) not in used:
+                used[task, model] = SampleNumbers()
+            numbers, number = used[task, model], sample.number
+            if number is None or (numbers.has(place, number) and not sample.further):
                 found.repeated += number is not None
-                number = next(each for each in range(len(numbers) + 1) if each not in numbers)
+                number = numbers.free(place)
             found.count += not sample.further
-            numbers.add(number)
+            numbers.add(place, number)
             wanted = LoggedTask(task, sample.task, number + 1, [self._score(task, s.name) for s in sample.scores])
             wanted.lower = {self._score(task, name) for name in log.header.lower if (task, name) in self._scores}
             wanted.numbers = {self._score(task, s.name) for s in sample.scores if s.value not in (None, 0.0, 1.0)}
@@ -110,9 +143,8 @@ class Gathering:
                 found.unscored += score.value is None
             found.models[model] = None
             at = self._keep([sample.place, model, number, sound(sample.told), scores])
-            found.samples.setdefault(task, []).append(place << PLACE_BITS | at)
-        for places in found.samples.values():
-            places.sort()
+            found.samples.setdefault(task, array("Q")).append(place << PLACE_BITS | at)
+        found.samples = {task: array("Q", sorted(places)) for task, places in found.samples.items()}
         for table in self._tables.values():
             table.close()
         self.logs.append(found)

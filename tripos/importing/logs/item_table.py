@@ -18,6 +18,8 @@ import orjson
 from tripos.importing.logs.entries import LoggedItem
 from tripos.settings import MOST_DATA_BYTES, read_untrusted_lines
 
+FREE, OWN, LENT = range(3)
+"""An item that the log has no sample of so far, or has under its id, or under another one."""
 Asked = bytes
 """A digest of what is asked."""
 
@@ -55,15 +57,20 @@ def sound(value: Any) -> Any:
 
 @dataclass
 class ItemTable:
-    """The items of one task, in the order of its file, `path`. New ones are added to its end."""
+    """The items of one task, in the order of its file, `path`. New ones are added to its end. Of each it holds no more
+    than a digest and the id, so that a log of many takes little memory."""
 
     path: Path
-    known: dict[Asked, list[tuple[str, int]]] = field(default_factory=dict)
-    """The ids and the places of the items that ask the same, counted from 0."""
-    size: int = 0
+    known: dict[Asked, int] = field(default_factory=dict)
+    """The place of the first item that asks something, counted from 0."""
+    further: dict[Asked, list[int]] = field(default_factory=dict)
+    """The places of others that ask the same."""
+    names: list[str] = field(default_factory=list)
+    """The id of each item, by its place."""
     added: int = 0
     _claimed: dict[tuple[Asked, str], int] = field(default_factory=dict)
-    _taken: set[int] = field(default_factory=set)
+    """The places of items that a log has under another id."""
+    _taken: bytearray = field(default_factory=bytearray)
     _file: BinaryIO | None = None
 
     @classmethod
@@ -81,14 +88,21 @@ class ItemTable:
             turns = [(turn["speaker"], turn["text"]) for turn in row["history"]]
             digest, name = asked_digest(row["system"], turns, row["question"]), row["id"]
         except (KeyError, TypeError) as error:
-            raise ValueError(f"line {self.size + 1} is no item of a log") from error
-        self.known.setdefault(digest, []).append((name, self.size))
-        self.size += 1
+            raise ValueError(f"line {len(self.names) + 1} is no item of a log") from error
+        self._keep(digest, name)
+
+    def _keep(self, digest: Asked, name: str) -> int:
+        place = len(self.names)
+        self.names.append(name)
+        self._taken.append(FREE)
+        if self.known.setdefault(digest, place) != place:
+            self.further.setdefault(digest, []).append(place)
+        return place
 
     def begin_log(self) -> None:
         """Begin with the samples of another log."""
         self._claimed.clear()
-        self._taken.clear()
+        self._taken = bytearray(len(self.names))
 
     def place_of(self, item: LoggedItem) -> int:
         """Return the place of an item, which is added where it is new."""
@@ -97,16 +111,20 @@ class ItemTable:
         digest = asked_digest(system, turns, question)
         if (place := self._claimed.get((digest, name))) is not None:
             return place
-        alike = self.known.setdefault(digest, [])
-        free = [(known, at) for known, at in alike if at not in self._taken]
-        found = next((at for known, at in free if known == name), None)
-        if found is None and free and (question or turns or system):  # without a text an item is known by its id alone
-            found = free[0][1]
+        alike: list[int] = [self.known[digest], *self.further.get(digest, ())] if digest in self.known else []
+        own = next((at for at in alike if self.names[at] == name and self._taken[at] != LENT), None)
+        if own is not None:
+            self._taken[own] = OWN
+            return own
+        found = None
+        if question or turns or system:  # without a text an item is known by its id alone
+            found = next((at for at in alike if self._taken[at] == FREE), None)
         if found is None:
             told = name
-            while any(told == known for known, _ in alike):
+            while any(told == self.names[at] for at in alike):
                 told += "+"
-            found = self._add(
+            found = self._keep(digest, told)
+            self._add(
                 {
                     "id": told,
                     "system": system,
@@ -115,19 +133,19 @@ class ItemTable:
                     "target": None if item.target is None else sound_text(item.target),
                 }
             )
-            alike.append((told, found))
-        self._claimed[digest, name] = found
-        self._taken.add(found)
+        if self.names[found] == name:
+            self._taken[found] = OWN
+        else:
+            self._claimed[digest, name] = found
+            self._taken[found] = LENT
         return found
 
-    def _add(self, row: Mapping[str, Any]) -> int:
+    def _add(self, row: Mapping[str, Any]) -> None:
         if self._file is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = self.path.open("ab")
         self._file.write(orjson.dumps(row) + b"\n")
-        self.size += 1
         self.added += 1
-        return self.size - 1
 
     def close(self) -> None:
         """Write what is left to write."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 from tripos.importing.logs.entries import OwnFigure
@@ -14,29 +16,52 @@ ERRORS = frozenset({"stderr"})
 CLOSE = 1e-9
 
 
+class ItemSums:
+    """The sum and the number of the scores of each item, by its place: 16 bytes an item."""
+
+    def __init__(self) -> None:
+        self.totals, self.counts = array("d"), array("q")
+        self.items = 0
+
+    def add(self, item: int, value: float) -> None:
+        """Take in a score."""
+        if (more := item + 1 - len(self.totals)) > 0:
+            self.totals.extend(repeat(0.0, more))
+            self.counts.extend(repeat(0, more))
+        self.items += not self.counts[item]
+        self.totals[item] += value
+        self.counts[item] += 1
+
+    def __len__(self) -> int:
+        return self.items
+
+    def __iter__(self) -> Iterator[tuple[float, int]]:
+        return (pair for pair in zip(self.totals, self.counts, strict=True) if pair[1])
+
+
 @dataclass
 class FigureCheck:
-    """The sums of the scores of a log, by task, score and item."""
+    """The sums of the scores of a log, by task and score."""
 
-    sums: dict[tuple[str, str], dict[int, tuple[float, int]]] = field(default_factory=dict)
+    sums: dict[tuple[str, str], ItemSums] = field(default_factory=dict)
 
     def add(self, task: str, score: str, item: int, value: float | None) -> None:
         """Take in a score."""
         if value is None:
             return
-        items = self.sums.setdefault((task, score), {})
-        total, count = items.get(item, (0.0, 0))
-        items[item] = total + value, count + 1
+        if (task, score) not in self.sums:
+            self.sums[task, score] = ItemSums()
+        self.sums[task, score].add(item, value)
 
     def differences(self, figures: Sequence[OwnFigure]) -> Iterator[dict[str, Any]]:
         """Yield every figure of a log that can be held against its scores: the figure, what a report makes of the
         scores, and whether they are the same. An error is that of the mean."""
         for figure in figures:
-            items = self.sums.get((figure.task, figure.score), {})
-            if figure.name in MEANS and items:
-                here = mean_of(items.values())
+            items = self.sums.get((figure.task, figure.score), ItemSums())
+            if figure.name in MEANS and len(items):
+                here = mean_of(items)
             elif figure.name in ERRORS and len(items) > 1:
-                here = standard_error(items.values())
+                here = standard_error(items)
             else:
                 continue
             same = math.isclose(here, figure.value, rel_tol=CLOSE, abs_tol=CLOSE)
@@ -44,12 +69,12 @@ class FigureCheck:
             yield {**told, "log": figure.value, "scores": here, "same": same}
 
 
-def mean_of(items: Collection[tuple[float, int]]) -> float:
+def mean_of(items: ItemSums | Sequence[tuple[float, int]]) -> float:
     """Return the mean of scores, given their sum and number for every item."""
     return math.fsum(total for total, _ in items) / sum(count for _, count in items)
 
 
-def standard_error(items: Collection[tuple[float, int]]) -> float:
+def standard_error(items: ItemSums | Sequence[tuple[float, int]]) -> float:
     """Return the standard error of that mean, clustered by item, of two items or more.
 
     >>> standard_error([(0.0, 1), (1.0, 1)])

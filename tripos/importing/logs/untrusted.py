@@ -65,7 +65,7 @@ def read_lines_at(path: Path, most: int = MOST_BYTES) -> Iterator[tuple[int, byt
 
 
 class Archive:
-    """A zip file of JSON members, which are unpacked one by one. Raises `ValueError` where it is none."""
+    """A zip file of JSON members, which are unpacked one by one, each once. Raises `ValueError` where it is none."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -75,14 +75,15 @@ class Archive:
             raise ValueError(f"it is no zip file: {error}") from error
         if len(self.file.filelist) > MOST_MEMBERS:
             raise ValueError(f"it has more than {MOST_MEMBERS:,} members")
+        self.file.filelist.clear()  # what was read of a member is in memory once, and until the member is unpacked
 
-    def names(self) -> Iterator[str]:
-        """Yield the names of the members, each once."""
-        yield from dict.fromkeys(self.file.namelist())
+    def names(self) -> list[str]:
+        """Return the names of the members that are left, each once."""
+        return list(self.file.NameToInfo)
 
     def json(self, name: str) -> Any:
-        """Return what a member says. Raises `ValueError` where it is damaged, too large or no JSON."""
-        info = self.file.getinfo(name)
+        """Return what a member says, and forget it. Raises `ValueError` where it is damaged, too large or no JSON."""
+        info = self.file.NameToInfo.pop(name)
         if info.file_size > MOST_MEMBER:
             raise ValueError(f"it has more than {MOST_MEMBER:,} bytes")
         try:

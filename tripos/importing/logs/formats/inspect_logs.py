@@ -61,7 +61,7 @@ def is_inspect(value: Any) -> bool:
 def open_eval(path: Path) -> Log:
     """Return the log of an `.eval` file. Raises `OSError` and `ValueError` where it cannot be read."""
     archive = Archive(path)
-    names = list(archive.names())
+    names = archive.names()
     header = next((name for name in (HEADER, STARTED) if name in names), None)
     if header is None:
         archive.close()
