@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -65,13 +67,62 @@ def test_eval_yaml_has_a_task_for_each_value_of_a_measure(tripos: Command) -> No
     assert all(each.keys() == {"id", "config", "split"} for each in told["tasks"])
 
 
-def test_the_board_is_a_static_space_and_secrets_are_in_it_only_when_asked_for(tripos: Command) -> None:
-    done = tripos(*ARGUMENTS)
-    assert "its page shows item.answer" in done.out and not Path("out/space").exists()
-    assert not any("42" in path.read_text("utf-8") for path in Path("out").rglob("*") if path.suffix == ".json")
+def texts_of_store(tripos: Command) -> set[str]:
+    """Return every text that a board of figures must not have: of items, messages, replies, judgements and the spec."""
+    found = {line.strip() for line in Path("exam.tripos").read_text("utf-8").splitlines() if len(line.strip()) > 12}
+    for query in (
+        "select unnest(json_extract_string(fields, ['$.question', '$.answer'])) as t from exam.items",
+        "select reply as t from exam.samples union select messages ->> '$[-1].content' from exam.samples",
+        "select reply as t from exam.judgements union select messages ->> '$[-1].content' from exam.judgements",
+        "select reason as t from exam.rationales union select item_id from exam.items",
+    ):
+        done = tripos("sql", query, "--format", "json")
+        assert done.code == 0, done.err
+        found |= {row["t"] for row in done.data if row["t"] and len(row["t"]) > 3}
+    return found
+
+
+def shown_by(folder: Path) -> str:
+    """Return the data of a board as text, with what JSON escapes as it is meant."""
+    page = (folder / "index.html").read_text("utf-8")
+    data = re.search(r'<script type="application/json" id="tripos-data">(.*?)</script>', page, re.DOTALL)
+    assert data is not None
+    return json.dumps(json.loads(data[1]), ensure_ascii=False)
+
+
+def test_the_board_shows_figures_alone_unless_more_is_chosen(tripos: Command) -> None:
+    texts = texts_of_store(tripos)
+    assert len(texts) > 60
+    assert tripos("run", "exam.tripos", "--model", "mock/noisy", "--role", "judge=mock/careful:j").code == 0
+    runs = [row["run_id"] for row in tripos("list", "--json").data]
+    first = next(row["run_id"] for row in tripos("list", "--json").data if "mock/refuses" in row["models"])
+    for more in ((), ("--content",)):  # a secret field is shown by --secrets alone
+        done = tripos(*ARGUMENTS[:2], first, *ARGUMENTS[2:], *more)
+        assert done.code == 0 and "the board shows figures alone" in done.out
+        assert SpaceCard.load(Path("out/space/README.md")).data.sdk == "static"
+        assert {path.name for path in Path("out/space").iterdir()} == {"README.md", "index.html", "tripos-view.json"}
+        shown = shown_by(Path("out/space"))
+        escaped = json.dumps(shown, ensure_ascii=False)
+        assert [text for text in texts if text in shown or text in escaped] == []
+        assert [run for run in runs if run in shown] == [first] and "mock/noisy" not in shown
+        assert all(f'"value": {value}' in shown for value in reported_of(tripos, first) if value is not None)
     assert tripos(*ARGUMENTS, "--secrets").code == 0
-    assert SpaceCard.load(Path("out/space/README.md")).data.sdk == "static"
-    assert Path("out/space/index.html").is_file()
+    assert (Path("out/space") / "view.js").is_file()
+
+
+def test_a_board_without_secrets_shows_replies_when_asked(tripos: Command) -> None:
+    spec = Path("exam.tripos").read_text("utf-8").replace("answer    text secret", "answer    text")
+    Path("open.tripos").write_text(spec, "utf-8")
+    assert tripos("run", "open.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:j").code == 0
+    assert "`--content` shows items and replies too" in tripos(*ARGUMENTS).out
+    assert not list(Path("out/space").rglob("*.parquet"))
+    assert "every item, reply and judgement" in tripos(*ARGUMENTS, "--content").out
+    assert list(Path("out/space").rglob("samples.parquet"))
+
+
+def reported_of(tripos: Command, run: str) -> list[float]:
+    report = tripos("report", run, "--json").data["measures"]
+    return [row["value"] for measure in report for row in measure["rows"]]
 
 
 @pytest.mark.parametrize("name", ["exam", "a/b/c", "../x", "a b/c", ""])

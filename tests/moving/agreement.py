@@ -121,6 +121,8 @@ def ask_tripos(compared: Compared, targets: Mapping[str, str]) -> list[list[Any]
 
 
 def _replies(compared: Compared, messages: list[dict[str, str]], reply: str) -> Iterator[list[Any]]:
+    if not messages:  # a question without a value is not asked
+        return
     text, *options = (each["content"] for each in messages)
     if not options:
         yield [text, None, reply or ""]

@@ -19,7 +19,7 @@ from aiohttp.test_utils import TestServer
 from tests.conftest import Command
 from tests.view.chromium import PROGRAM, Page, shown
 from tripos.view.files import ViewFiles
-from tripos.view.html_report import write_report
+from tripos.view.html_report import write_board, write_report
 from tripos.view.server import app_of, page_part
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium on this machine")
@@ -212,6 +212,26 @@ def test_a_folder_opens_from_disk(ran: Path, tripos: Command, view: ViewFiles) -
         for path in paths_of(run).values():
             await page.open(f"{(ran / 'site/index.html').as_uri()}#/{path}")
             assert await page.evaluate("document.querySelector('.problem') === null"), path
+        assert page.problems == []
+
+    shown(go)
+
+
+def test_a_board_of_figures_opens_every_page_that_it_has(view: ViewFiles, tmp_path: Path) -> None:
+    run = run_of(view)
+    path = tmp_path / "board.html"
+    path.write_text(write_board(view, run), "utf-8")
+
+    async def go(page: Page) -> None:
+        for place in (
+            "",
+            f"run/{run}",
+            *(each for name, each in paths_of(run).items() if name not in ("compare", "sample")),
+        ):
+            await page.open(f"{path.as_uri()}#/{place}")
+            assert await page.evaluate("document.querySelector('.problem') === null"), place
+        await page.open(f"{path.as_uri()}#/run/{run}")
+        await page.until("document.body.innerText.includes('mock/careless')")
         assert page.problems == []
 
     shown(go)

@@ -6,6 +6,7 @@ import base64
 import itertools
 import shutil
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import orjson
@@ -29,14 +30,8 @@ def write_folder(view: ViewFiles, target: Path, runs: Iterable[str] = ()) -> lis
     Raises `Failure` S0703 for a folder that holds something else, S0102 where the disk refuses, and what `ViewFiles`
     raises.
     """
-    if target.exists() and (not target.is_dir() or (any(target.iterdir()) and not (target / MARK).is_file())):
-        raise Failure("S0703", f"`{target}` is not empty and not a view", "name a new folder")
     wanted = set(runs)
-    try:
-        if target.exists():
-            shutil.rmtree(target)
-        target.mkdir(parents=True)
-        (target / MARK).write_text('{"format": "tripos.view/1"}\n', "utf-8")
+    with _emptied(target):
         for name in PAGE:
             (target / name).write_bytes(page_part(name))
         for path, content in _files(view, wanted):
@@ -47,6 +42,25 @@ def write_folder(view: ViewFiles, target: Path, runs: Iterable[str] = ()) -> lis
             else:
                 place.write_bytes(content)
         return _write_twins(target)
+
+
+def write_page(page: str, target: Path) -> None:
+    """Write a page that has all its data to `target`, for a static host. Raises `Failure` as `write_folder` does."""
+    with _emptied(target):
+        (target / "index.html").write_text(page, "utf-8")
+
+
+@contextmanager
+def _emptied(target: Path) -> Iterator[None]:
+    """Make an empty folder of a view, in the place of an earlier one."""
+    if target.exists() and (not target.is_dir() or (any(target.iterdir()) and not (target / MARK).is_file())):
+        raise Failure("S0703", f"`{target}` is not empty and not a view", "name a new folder")
+    try:
+        if target.exists():
+            shutil.rmtree(target)
+        target.mkdir(parents=True)
+        (target / MARK).write_text('{"format": "tripos.view/1"}\n', "utf-8")
+        yield
     except OSError as error:
         raise Failure("S0102", f"cannot write `{target}`: {error.strerror}", "write it somewhere else") from error
 

@@ -13,9 +13,14 @@ import pyarrow.parquet as pq
 from tripos.view.files import OF_RUN, ViewFiles
 from tripos.view.server import page_part
 from tripos.view.tables import TABLES
+from tripos_warehouse.measures import items_json, tables_json
 
 MOST_BYTES = 8 * 2**20
 """The size of the replies and their judgements in a report; others are left out, and the page says so."""
+
+OF_BOARD = ("about", "report", "boards", "judges")
+"""The files of a run that a board shows."""
+UNTOLD = "the board does not show the reason"
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -59,6 +64,40 @@ def write_report(view: ViewFiles, run: str, most: int = MOST_BYTES) -> str:
     index["left_out"] = left_out
     data[f"runs/{run}/tables.json"] = tables
     data["index.json"] = index
+    return _page(index, run, data)
+
+
+def write_board(view: ViewFiles, run: str) -> str:
+    """Return one page with the figures of `run` alone: it has no text of an item, a reply, a judgement or the spec, and
+    nothing of other runs of the store. Raises what `ViewFiles` does.
+
+    What is shown is named here, file by file, so that a file that is new is left out.
+    """
+    read = {what: orjson.loads(view.json(f"runs/{run}/{what}.json") or b"{}") for what in OF_BOARD}
+    index = orjson.loads(view.json("index.json") or b"{}")
+    index["runs"] = [each for each in index["runs"] if each["run_id"] == run]
+    index["benchmarks"] = [index["runs"][0]["benchmark"]]
+    index["left_out"] = ["items, replies, judgements, the spec and its queries"]
+    state = read["about"]["state"]
+    report = read["report"]
+    # Reasons quote what a reply or a row says, and queries what the spec does.
+    report["gaps"] = [{**each, "reason": UNTOLD} for each in report["gaps"]]
+    report["measures"] = [{**each, "sql": ""} for each in report["measures"]]
+    tables = {name: {"path": name, "rows": 0, "bytes": 0} for name in TABLES}
+    data: dict[str, Any] = {f"runs/{run}/{what}.json": found for what, found in read.items()}
+    data |= {name: [] for name in TABLES}
+    data |= {
+        "index.json": index,
+        f"benchmarks/{index['benchmarks'][0]}.json": {"boards": read["boards"]["boards"], "history": []},
+        f"runs/{run}/tables.json": {"state": state, "dimensions": [], "tables": tables},
+        f"runs/{run}/items.json": {"state": state, **items_json((), 0)},
+        f"runs/{run}/confusion.json": {"state": state, **tables_json(())},
+        f"runs/{run}/spec.json": {"state": state, "files": [], "missing": [], "places": [], "measures": []},
+    }
+    return _page(index, run, data)
+
+
+def _page(index: dict[str, Any], run: str, data: dict[str, Any]) -> str:
     # A script ends at `</script`, whatever it holds; JSON may write `<` otherwise.
     text = orjson.dumps(data, default=str).decode().replace("<", "\\u003c")
     script, style = page_part("view.js").decode(), page_part("view.css").decode()

@@ -35,7 +35,7 @@ OF: dict[str, tuple[str, ...]] = {
     "dataset": ("hub",),
     "source": ("hub",),
     "to": ("otel",),
-    "content": ("otel",),
+    "content": ("otel", "hub"),
     "output": (*TRAINING, *FORMS, *TABLES),
     "secrets": (*FORMS, "otel", *TABLES),
 }

@@ -48,14 +48,13 @@ def export_hub(connection: Connection, plan: Plan, run: RunRecord, options: Name
     source = HubSource(options.dataset, options.source, options.organization)
     card, found = write_hub(connection, plan, run, folder, source)
     space = folder / "space"
-    secret = _secret_fields(plan)
-    shown = options.secrets or not secret
-    if shown:
-        _write_space(plan, run, options, space)
+    closed = [*_secret_fields(plan), *(["items that are withheld"] if run.withheld else [])]
+    whole = options.secrets or (options.content and not closed)
+    _write_space(plan, run, options, space, whole)
     if options.json:
         files = [{"model": each.model, "path": str(each.path), "results": each.results} for each in found]
         left = {each.model: list(each.without_value) for each in found if each.without_value}
-        told = {"benchmark": str(card), "files": files, "space": str(space) if shown else None, "without_value": left}
+        told = {"benchmark": str(card), "files": files, "space": str(space), "whole": whole, "without_value": left}
         print_json({"format": "hub", "run_id": run.run_id, **told})
         return
     show_text(str(card))
@@ -64,10 +63,14 @@ def export_hub(connection: Connection, plan: Plan, run: RunRecord, options: Name
         show_text(f"  {each.path}")
         if each.without_value:
             show_message(f"  without a value: {', '.join(each.without_value)}")
-    if shown:
-        show_text(str(space))
+    show_text(str(space))
+    if whole:
+        show_message("  the board shows every item, reply and judgement")
+    elif options.content:
+        show_message(f"  the board shows figures alone: `--secrets` shows {', '.join(closed)} too")
     else:
-        show_message(f"the board is left out: its page shows {', '.join(secret)}; `--secrets` writes it")
+        more = "--secrets" if closed else "--content"
+        show_message(f"  the board shows figures alone: `{more}` shows items and replies too")
     if any(model.startswith(PROVING) for model in run.models):
         show_message("results of models that stand in for real ones: nothing to publish")
     show_message(f"`eval.yaml` names the framework `{FRAMEWORK}`: the Hub takes those that it lists")
@@ -91,16 +94,19 @@ def export_telemetry(connection: Connection, plan: Plan, run: RunRecord, options
         show_message("no text was sent: `--content` sends messages and replies too")
 
 
-def _write_space(plan: Plan, run: RunRecord, options: Namespace, target: Path) -> None:
-    """Write the page of a run with the card of a static Space."""
-    from tripos.view import ViewFiles, write_folder
+def _write_space(plan: Plan, run: RunRecord, options: Namespace, target: Path, whole: bool) -> None:
+    """Write the page of a run, the `whole` of it or its figures, with the card of a static Space."""
+    from tripos.view import ViewFiles, write_board, write_folder, write_page
     from tripos_warehouse.exports.interchange import space_card
 
     with (
         tempfile.TemporaryDirectory(prefix="tripos-view-") as folder,
         closing(ViewFiles(lambda: open_store(options), Path(folder))) as view,
     ):
-        write_folder(view, target, [run.run_id])
+        if whole:
+            write_folder(view, target, [run.run_id])
+        else:
+            write_page(write_board(view, run.run_id), target)
     (target / "README.md").write_text(space_card(plan, run), "utf-8")
 
 

@@ -54,7 +54,7 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dataset", metavar="OWNER/NAME", help="data set of the benchmark on the Hub, for hub")
     parser.add_argument("--source", metavar="URL", help="address where the results can be read, for hub")
     parser.add_argument("--to", metavar="URL", help="endpoint of OTLP over HTTP, for otel")
-    help_ = "send the messages and replies of the models under test too, for otel"
+    help_ = "write or send messages and replies of the models under test too, for hub and otel"
     parser.add_argument("--content", action="store_true", help=help_)
     help_ = "write secrets too, and the prompts and replies of other roles"
     parser.add_argument("--secrets", action="store_true", help=help_)
