@@ -152,6 +152,13 @@ def test_a_path_leads_only_to_what_the_benchmark_may_read(starting: Editor, quiz
 
     assert proposed('from "items.jsonl"', 'from "|') == {"items.jsonl", "rows.csv.gz", "data/", "shipped.tsv"}
     assert proposed('from "items.jsonl"', 'from "data/|') == {"shipped.tsv"}
+    joined = 'stage\n  join "|'
+    assert proposed("stage\n  question", f"{joined}\n  question") == {
+        "items.jsonl",
+        "rows.csv.gz",
+        "data/",
+        "shipped.tsv",
+    }
     for outside in ("/", "/etc/", "../../", "far/"):
         assert proposed('from "items.jsonl"', f'from "{outside}|') == set()
     assert proposed('use "shared.tripos"', 'use "|') == {"quiz.tripos", "shared.tripos", "data/"}

@@ -113,3 +113,19 @@ def test_a_file_of_the_web_is_fetched_and_one_of_this_machine_only_on_request(he
         thread.join()
     assert tripos("check", "sums.tripos").code == 0
     assert tripos("fetch", "sums.tripos", "--untrusted").code == 2
+
+
+def test_a_file_of_the_hub_that_is_joined_is_fetched_with_the_other(hub: Hub, here: Path, tripos: Command) -> None:
+    hub.repos["lab/sums"].commit({"main/easy.jsonl": b'{"question": "3 + 4?", "id": 1}\n', "README.md": b""})
+    keys = Repo()
+    keys.commit({"keys.csv": b"number,answer\n1,7\n", "README.md": b""})
+    hub.repos["lab/keys"] = keys
+    write(here, "hf://lab/sums/main/easy.jsonl", '  join "hf://lab/keys/keys.csv" on "id" to "number"\n')
+    refused = tripos("check", "sums.tripos")
+    assert refused.code == 2 and refused.err.count("fetch it: `tripos fetch sums.tripos`") == 2
+    fetched = tripos("fetch", "sums.tripos")
+    assert fetched.code == 0, fetched.err
+    assert "hf://lab/keys/keys.csv is in" in fetched.out + fetched.err
+    asked = len(hub.asked)
+    assert tripos("check", "sums.tripos").code == 0
+    assert len(hub.asked) == asked

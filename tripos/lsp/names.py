@@ -165,9 +165,10 @@ def paths_at(view: View, cursor: Cursor) -> tuple[int, Iterator[Proposal]]:
     beside = Path(view.path).parent
     if words[:1] == ["use"]:
         return begin, _paths_below(view, [beside], folder, (SUFFIX,))
-    if words[-1:] == ["from"] and cursor.keyword in READ:
+    reading = "dataset" if words[-1:] == ["join"] else cursor.keyword if words[-1:] == ["from"] else ""
+    if reading in READ:
         data = [folder for each in view.checked for folder in each.benchmark.data_folders]
-        suffixes = READ[cursor.keyword]
+        suffixes = READ[reading]
         packed = tuple(f"{each}{pack}" for each in suffixes for pack in PACKED if each != ".py")
         return begin, _paths_below(view, [beside, *data, beside / SHIPPED], folder, (*suffixes, *packed))
     return begin, iter(())
