@@ -11,7 +11,13 @@ import pytest
 from openpyxl import load_workbook
 
 from tests.annotation.conftest import Rows, cells, grades_sheet
+from tests.annotation.test_page import AT, PATH, TOKEN, got, posted
 from tests.conftest import Command
+from tripos.annotation.assign import AssignmentDesk, AssignmentOptions
+from tripos.annotation.grades_file import GradesFile
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.runs import get_plan
+from tripos_warehouse.views.views import connect_run
 
 LABELS = ("SUPPORTED", "REFUTED", "UNKNOWN")
 SPEC = """
@@ -160,6 +166,7 @@ def test_elements_that_a_reply_lists_are_handed_out_and_a_share_of_them_is_drawn
     assert len(ask("select score_id from claims.scores where evaluator = 'human/ben'")) == 4
 
 
+@pytest.mark.long
 def test_a_second_round_is_apart_from_the_first(claims: Path, tripos: Command, ask: Rows) -> None:
     assert tripos("annotate", "--name", "anna").code == 0
     fill("anna.xlsx")
@@ -241,8 +248,6 @@ def test_a_mean_over_elements_is_corrected_by_those_that_were_drawn(
 ) -> None:
     from tripos_compiler.plan import Plan
     from tripos_warehouse.measures.corrected import find_corrected
-    from tripos_warehouse.store.store import Store
-    from tripos_warehouse.views.views import connect_run
 
     drawn = grade_tones(tripos, "--sample", "15")
     assert len(drawn) == 15
@@ -294,3 +299,20 @@ def test_repeats_of_a_judge_are_those_of_one_element(
     [stable] = [each["stability"] for each in tripos("judges", "--json").data["metrics"] if each["stability"]]
     assert (stable["judge:x"]["stable"]["value"], stable["judge:x"]["stable"]["n"]) == (1, 8)
     assert stable["judge:x"]["flips"]["value"] == 0
+
+
+def test_the_page_shows_each_element_and_keeps_its_label(claims: Path, tripos: Command, ask: Rows) -> None:
+    store = Store.open("results", create=False)
+    connection, run = connect_run(store)
+    with connection:
+        desk = AssignmentDesk(store, connection, get_plan(connection, run), run, "judge", "anna")
+        hand = desk.hand(AssignmentOptions(), lambda: AT)
+    grades = GradesFile(PATH, hand.batch, AT.isoformat())
+    response, page = got(hand, grades, f"/{TOKEN}/grading.json")
+    assert response.status == 200 and all(page.count(each["text"]) == 1 for each in CLAIMS)
+    shown = {row: texts.texts[-1][1] for row, texts in hand.shown.items()}
+    said = [{"row": row, "metric": "verdict", "value": given(claim)} for row, claim in shown.items()]
+    assert posted(hand, grades, *said) == [200] * len(CLAIMS)
+    assert tripos("annotate", "--take", str(PATH)).code == 0
+    kept = ask("select element_value ->> '$.text' as claim, choice from claims.scores where evaluator = 'human/anna'")
+    assert {row["claim"]: row["choice"] for row in kept} == {each["text"]: given(each["text"]) for each in CLAIMS}
