@@ -7,6 +7,7 @@ from tripos_compiler.plan import Binary, BoolType, IntegerType, Literal_, Number
 from tripos_compiler.resolve import PossibleLack, Typed
 from tripos_compiler.source import BinaryExpr, Group, Name, Syntax
 from tripos_compiler.typing.checker import Checker
+from tripos_compiler.typing.comprehensions import is_comprehension
 
 
 def check_operator(checker: Checker, syntax: BinaryExpr) -> Typed | None:
@@ -77,7 +78,8 @@ def _pair(checker: Checker, first: Syntax, second: Syntax) -> tuple[Typed | None
 
 
 def _membership(checker: Checker, syntax: BinaryExpr) -> Typed | None:
-    if isinstance(syntax.left, Name) and syntax.left.text not in checker.scope and not isinstance(syntax.right, Group):
+    listed = isinstance(syntax.right, Group) and not is_comprehension(syntax.right.arguments)
+    if isinstance(syntax.left, Name) and syntax.left.text not in checker.scope and not listed:
         whole = checker.infer(syntax.right)  # `A in reply`: a bare name is one of what the list holds
         if whole is None:
             return None
@@ -87,7 +89,7 @@ def _membership(checker: Checker, syntax: BinaryExpr) -> Typed | None:
         left = checker.infer(syntax.left)
     if left is None:
         return None
-    if isinstance(syntax.right, Group):
+    if isinstance(syntax.right, Group) and listed:
         choice = without_optional(left.type) if without_optional(left.type).kind == "choice" else TextType()
         right = checker.group(syntax.right, syntax.right.arguments, choice)
     else:

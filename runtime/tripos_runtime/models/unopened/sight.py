@@ -14,7 +14,8 @@ ABILITIES: Mapping[MediumKind, str] = {
     "file": "supports_pdf_input",
 }
 """The word of litellm's map for what a model takes beside texts."""
-TAKING_ALL = ("mock/", "human/", "replay/")
+TAKING_ALL = ("mock/", "human/", "replay/", "baseline/constant", "baseline/majority")
+"""Models that take everything; of baselines those that look at nothing, while an echo repeats a text."""
 TAKING_TEXT = ("local/", "reward/", "baseline/")
 
 
@@ -24,6 +25,8 @@ def takes_medium(name: str, kind: MediumKind, endpoints: Mapping[str, Endpoint] 
 
     >>> [takes_medium(name, "image") for name in ("openai/gpt-4o", "openai/gpt-3.5-turbo", "openai/ours", "mock/fair")]
     [True, False, None, True]
+    >>> [takes_medium(name, "image") for name in ("baseline/constant:B", "baseline/echo:last-line")]
+    [True, False]
     """
     if name.startswith(TAKING_ALL):
         return True
