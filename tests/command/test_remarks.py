@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.conftest import Command
+from tests.each import each
+from tripos_warehouse.report import remarks as written_remarks
 
 SPEC = """benchmark sums "1.0.0" { languages en }
 role candidate compared
@@ -80,6 +83,26 @@ def test_replies_that_were_cut_off_are_counted(here: Path, tripos: Command) -> N
 def test_samples_that_are_one_reply_are_told(here: Path, tripos: Command) -> None:
     found = remarks(here, tripos, {"lab/a": lambda number, _: half(number, 0)}, samples=3)
     assert found == [("copies", "the 3 samples of lab/a are the same reply for every one of 6 items")]
+
+
+@each("samples, read", [(1, False), (2, True)])
+def test_replies_are_read_for_it_only_where_an_item_has_several(
+    samples: int, read: bool, tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / str(samples)
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    asked: list[str] = []
+    rows = written_remarks._rows
+
+    def noted(connection: Any, query: str) -> Any:
+        asked.append(query)
+        return rows(connection, query)
+
+    monkeypatch.setattr(written_remarks, "_rows", noted)
+    assert remarks(folder, tripos, {"lab/a": half}, samples=samples) == []
+    assert any("hash(reply)" in query for query in asked) is read
+    monkeypatch.setattr(written_remarks, "_rows", rows)
 
 
 def test_a_report_in_text_shows_remarks(here: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:

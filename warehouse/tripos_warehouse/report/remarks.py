@@ -253,12 +253,18 @@ def _one_value(connection: Connection, plan: Plan, run: RunRecord, schema: str) 
 
 def _copies(connection: Connection, plan: Plan, run: RunRecord, schema: str) -> Iterator[Remark]:
     """Samples of a row that are one reply several times."""
+    sampled = f"{schema}.samples where role = {sql.text(run.compared_role)}"
+    several = (
+        f"select 1 from {sampled} group by model, hash(item_id), hash(step, fingerprint) having count(*) > 1 limit 1"
+    )
+    if not _rows(connection, several):
+        return  # nearly all runs have one sample of each, and the replies of a run are most of what it holds
     counts = _rows(
         connection,
         f"""with sampled as (
           select model, hash(item_id) as "its item", {_counted(plan, run, "sample_id")} as "its samples",
             min(hash(reply)) < max(hash(reply)) as several
-          from {schema}.samples where role = {sql.text(run.compared_role)} and reply is not null
+          from {sampled} and reply is not null
           group by model, "its item", hash(step, fingerprint) having "its samples" > 1)
         select model, max("its samples"), count(*) from sampled group by model
         having not bool_or(several) and count(distinct "its item") >= {FEWEST} order by all""",
