@@ -50,6 +50,12 @@ def test_a_picture_of_runs_has_the_figures_of_the_report_of_each(quiz: Path, tri
             row[0] for row in wanted
         )
     assert f"scores mean something else from run {names[1]} on" in picture.notes
+    lines = {line["model"]: line["points"] for line in tripos("history", "overall", "--json").data["lines"]}
+    assert {(row["run"], row["model"]): row["segment"] for row in picture.rows} == {
+        (point["run_id"], model): point["segment"] for model, points in lines.items() for point in points
+    }
+    assert [row["segment"] for row in picture.rows if row["model"] == "mock/careful"] == [1, 2, None]
+    assert tripos("plot", "runs", "--measure", "overall", "--out", "runs.svg").code == 0
     assert f"run {names[2]} is stopped, so some is missing" in picture.notes
     only = make_picture("runs", store, (), PlotOptions(measure="overall", models=("mock/careless",)))
     assert {row["run"] for row in only.rows} == {names[0]}

@@ -22,9 +22,11 @@ def estimates(
     beside: str | None = None,
     models: Sequence[str] = (),
     zero: bool = False,
+    joined: str | None = None,
 ) -> AnyChart:
     """Return values from top to bottom by `y`, in an order, each a dot on the line of its interval. `beside` names a
-    text at the right; with `models`, each has a colour, a shape and a line of its own. `zero` draws a line at 0."""
+    text at the right; with `models`, each has a colour, a shape and a line of its own. `zero` draws a line at 0. Dots
+    of a model that have the same value of `joined` are joined, and those without one are not."""
     import altair as alt
 
     lines = max(1, len(models))
@@ -45,6 +47,11 @@ def estimates(
         x=axis, **shared, **shape
     )
     layers: list[Any] = [line, dot]
+    if joined is not None:
+        places = {name: place for place, name in enumerate(order)}
+        whole = [{**row, "place": places[str(row[y])]} for row in rows if row[joined] is not None]
+        path = alt.Chart(data_of(whole)).mark_line(strokeWidth=style.size / 10, opacity=0.6)
+        layers.insert(0, path.encode(x=axis, **shared, detail=f"{joined}:N", order="place:Q"))
     if zero:
         layers.insert(0, alt.Chart(data_of([{"value": 0}])).mark_rule(color=GREY, strokeWidth=0.8).encode(x="value:Q"))
     if beside is not None:

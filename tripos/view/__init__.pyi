@@ -1,6 +1,3 @@
-from .figures import (
-    same_meaning as same_meaning,
-)
 from .files import (
     ViewFiles as ViewFiles,
 )

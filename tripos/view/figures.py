@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
@@ -10,8 +10,8 @@ from typing import Any
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import Connection
-from tripos_warehouse.report import Board, Section, board_notes, is_same_meaning, verdicts
-from tripos_warehouse.views import RunRecord, get_plan, get_selected
+from tripos_warehouse.report import Board, Section, board_notes, verdicts
+from tripos_warehouse.views import RunRecord, get_plan
 
 
 def section_json(section: Section) -> dict[str, Any]:
@@ -76,29 +76,3 @@ def takes_python(plans: Iterable[Plan]) -> bool:
 def headline_of(plan: Plan | None, figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the figures that are the headline of the plan of their run."""
     return [each for each in figures if plan is not None and each["measure"] in plan.benchmark.headline]
-
-
-def same_meaning(connection: Connection) -> Callable[[RunRecord, RunRecord], bool]:
-    """Return a check of two runs: true if `tripos compare` takes their scores to mean the same. A plan that we cannot
-    read is one that it cannot compare."""
-    plans: dict[str, Plan] = {}
-    told: dict[tuple[str, str], bool] = {}
-
-    def planned(run: RunRecord) -> Plan:
-        key = f"{run.plan_digest} {run.only}"
-        if key not in plans:
-            plans[key] = get_selected(connection, run)
-        return plans[key]
-
-    def check(one: RunRecord, two: RunRecord) -> bool:
-        before, after = (f"{each.plan_digest} {each.only} {each.evaluators}" for each in (one, two))
-        if before == after:
-            return True
-        if (before, after) not in told:
-            try:
-                told[before, after] = is_same_meaning(one, planned(one), two, planned(two))
-            except StoreError:
-                told[before, after] = False
-        return told[before, after]
-
-    return check

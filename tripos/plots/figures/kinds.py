@@ -27,7 +27,7 @@ class PictureKind:
     help: str
     make: Callable[[PictureSource], Picture] | None = None
     whole: bool = False
-    of_several: Callable[[Sequence[PictureSource], Sequence[str]], Picture] | None = None
+    of_several: Callable[[Store, Sequence[PictureSource], Sequence[str]], Picture] | None = None
 
 
 KINDS: Mapping[str, PictureKind] = {
@@ -52,7 +52,7 @@ def make_picture(
     names = [] if run is None else [run] if isinstance(run, str) else list(run)
     if chosen.of_several is not None:
         with opened_several(store, names, wanted) as sources:
-            return chosen.of_several(sources, wanted.models)
+            return chosen.of_several(store, sources, wanted.models)
     assert chosen.make is not None
     if len(names) > 1:
         raise nothing_to_draw(f"`{kind}` shows one run", "for several: tripos plot runs RUN RUN")

@@ -23,7 +23,6 @@ from .comparison import (
 from .comparison_text import (
     ChangeLine as ChangeLine,
     changes_between as changes_between,
-    is_same_meaning as is_same_meaning,
     render_comparison as render_comparison,
     spec_changes as spec_changes,
     verdicts as verdicts,

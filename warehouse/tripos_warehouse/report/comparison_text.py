@@ -76,13 +76,6 @@ def spec_changes(before: Plan, after: Plan) -> list[ChangeLine]:
     return found
 
 
-def is_same_meaning(one: RunRecord, one_plan: Plan, two: RunRecord, two_plan: Plan) -> bool:
-    """Return true if scores of two runs mean the same: `changes_between` would refuse neither with S0859 nor with
-    S0615."""
-    changed = spec_changes(one_plan, two_plan) + _judges(one, two)
-    return are_comparable(one.version, two.version) and not _scoring(changed)
-
-
 def _scoring(changed: list[ChangeLine]) -> list[ChangeLine]:
     return [each for each in changed if each.scoring]
 
