@@ -171,7 +171,7 @@ def _value(high: int, binary: bool, model: int, item: int) -> float:
     return float(given > 4) if binary else 1.0 + given
 
 
-@settings(max_examples=sized(2, 20), deadline=None, phases=(Phase.explicit, Phase.generate))  # no seed is simpler
+@settings(max_examples=sized(2, 40), deadline=None, phases=(Phase.explicit, Phase.generate))  # no seed is simpler
 @given(st.integers(0, 10**6))
 def test_boards_from_sums_are_those_of_the_scores_after_any_history(seed: int) -> None:
     chance, ticks, base = random.Random(seed), itertools.count(), wider_plan()

@@ -6,6 +6,9 @@ from .answers import (
     run_query as run_query,
     write_answer as write_answer,
 )
+from .coded_texts import (
+    join_texts as join_texts,
+)
 from .connection import (
     Connection as Connection,
     StoreConnection as StoreConnection,

@@ -67,6 +67,26 @@ def code_texts(words: GivenWords, missing: str | None = None) -> CodedTexts:
     return CodedTexts(places[codes], found.dictionary.take(order))
 
 
+def join_texts(batches: Sequence[pa.DictionaryArray]) -> CodedTexts:
+    """Return the texts of several batches, each with a dictionary, as numbers. Names stand as they come first, and
+    nothing is a name of its own at the end.
+
+    >>> found = join_texts([pa.array(each).dictionary_encode() for each in (["b", "a"], ["c", None, "a"])])
+    >>> found.codes.tolist(), found.names.to_pylist()
+    ([0, 1, 2, 3, 1], ['b', 'a', 'c', None])
+    """
+    import pyarrow as pa
+
+    coded = pa.chunked_array(batches, pa.dictionary(pa.int32(), pa.string()))
+    whole = coded.unify_dictionaries()
+    names = whole.chunk(0).dictionary if batches else pa.array([], pa.string())
+    codes = [np.empty(0, np.int64)]
+    codes += [each.indices.fill_null(len(names)).to_numpy(zero_copy_only=False) for each in whole.chunks]
+    if whole.null_count:
+        names = pa.concat_arrays([names, pa.nulls(1, pa.string())])
+    return CodedTexts(np.concatenate(codes), names)
+
+
 def read_numbers(values: GivenNumbers) -> Floats:
     """Return numbers as an array, NaN where one is missing.
 

@@ -11,14 +11,13 @@ from itertools import combinations
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from tripos_compiler.plan import Aggregate, Measure, Plan
 from tripos_compiler.source import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.measures.differences.jackknife import Half
-from tripos_warehouse.query import Connection
+from tripos_warehouse.query import Connection, join_texts
 from tripos_warehouse.statistics import StatisticResult
 from tripos_warehouse.statistics.intervals import mean_of_cells
 from tripos_warehouse.views import LANGUAGE, RunRecord, are_counted, arm_columns, axis_columns, sums_with
@@ -158,9 +157,11 @@ def _read(half: Half, plan: Plan, mean: Aggregate, keys: list[str], cells: list[
         batch = each.filter(each.column("it counts"))
         for name, some in parts.items():
             column = batch.column(name)
-            is_text = name in names
-            some.append(column.dictionary_encode("encode") if is_text else column.to_numpy(zero_copy_only=False))
-    coded = {name: _joined(parts.pop(name)) for name in names}
+            some.append(column.dictionary_encode() if name in names else column.to_numpy(zero_copy_only=False))
+    coded = {}
+    for name in names:
+        texts = join_texts(parts.pop(name))
+        coded[name] = _Coded(texts.codes, texts.names.to_pylist())
     total, n, sample = (
         np.concatenate(parts.pop(name) or [np.empty(0)]) for name in ("its total", "its n", "its sample")
     )
@@ -176,16 +177,6 @@ def _read(half: Half, plan: Plan, mean: Aggregate, keys: list[str], cells: list[
     least = np.minimum.reduceat(sample[order], starts)
     coded = {name: _Coded(each.codes[places], each.names) for name, each in coded.items()}
     return _Scores(value, key[places], cell[places], least, coded)
-
-
-def _joined(parts: Sequence[pa.DictionaryArray]) -> _Coded:
-    """Return a column of names whose batches have a number for each row."""
-    known: dict[str | None, int] = {}
-    codes = [np.empty(0, np.int64)]
-    for part in parts:
-        own = [known.setdefault(name, len(known)) for name in part.dictionary.to_pylist()]
-        codes.append(np.array(own, np.int64)[part.indices.to_numpy()])
-    return _Coded(np.concatenate(codes), [*known])
 
 
 def _numbered(columns: Sequence[_Coded], rows: int) -> NDArray[np.int64]:
