@@ -18,7 +18,7 @@ from tripos_compiler.language.library import media_in, without_media
 from tripos_compiler.plan import OptionLikelihood, write_likelihoods, write_token_probabilities
 from tripos_runtime.models.base import FREE, RESULT, Message, ModelError, Price, Reply, Request
 from tripos_runtime.models.catalog import tokens_of
-from tripos_runtime.models.mocks.mock_answers import answered, carelessly_answered, in_brackets
+from tripos_runtime.models.mocks.mock_answers import answered, carelessly_answered, filled_form, in_brackets
 from tripos_runtime.models.mocks.mock_author import author_text
 from tripos_runtime.models.mocks.mock_careless import careless_text
 from tripos_runtime.models.mocks.mock_student import student_named
@@ -267,7 +267,8 @@ def _careful_text(request: Request, key: str, *, chinese: bool) -> str:
     if request.schema is None:
         text = sentences(3, key, chinese=chinese)
         text = answered(text, _last(request), key, plain=request.plain, chinese=chinese)
-        return in_brackets(text, "\n".join(each.content for each in request.messages), key)
+        told = "\n".join(each.content for each in request.messages)
+        return filled_form(in_brackets(text, told, key), told, key)
     return json.dumps(value_of(request.schema, key, "kind", chinese=chinese), ensure_ascii=False)
 
 

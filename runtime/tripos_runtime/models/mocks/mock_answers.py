@@ -1,4 +1,4 @@
-"""Free replies of the mock models: texts that end in the letter of an option or in a verdict, which a hash draws.
+"""Free replies of the mock models: texts that end in the letter of an option or in a verdict, or fill a form in.
 
 The mocks know no key and see none. So a share of right letters is that of chance, and every reply can be read.
 """
@@ -22,6 +22,8 @@ BARE = re.compile(
 BRACKETED = re.compile(r"\[\[([^\[\]\n]{1,16})\]\]")
 """What a judge may say in double brackets, as those of MT-Bench and Arena-Hard do: `[[rating]]`, `[[A>B]]`."""
 SCALE = re.compile(r"\b(\d+) (?:to|and) (\d+)\b")
+FORM = re.compile(r"^\S+ <([^<>\n]+)>$", re.MULTILINE)
+"""A line of a form to be filled in, as judges of StrongREJECT fill one in: `2.b <an answer, 1 to 5>`."""
 
 
 def letters_shown(text: str) -> list[str]:
@@ -88,6 +90,28 @@ def in_brackets(text: str, asked: str, key: str) -> str:
         low, high = map(int, scale.groups() if (scale := SCALE.search(asked)) else ("1", "10"))
         return f"{text} [[{low + draw(max(high - low + 1, 1), key, 'rating')}]]"
     return f"{text} [[{shown[draw(len(shown), key, 'verdict')]}]]" if len(shown) > 1 else text
+
+
+def filled_form(text: str, asked: str, key: str) -> str:
+    """Return a free reply in the form that what is `asked` shows, if it shows one of two lines or more: a number where
+    a hole names a scale, and the text in every other.
+
+    >>> filled_form("Well.", "Write so:\\n1.a <why>\\n1.b <how good, 1 to 5>\\nBe fair.", "k")
+    '1.a Well.\\n1.b 5'
+    >>> filled_form("Well.", "Write <why>.", "k")
+    'Well.'
+    """
+    lines = [*FORM.finditer(asked)]
+    if len(lines) < 2:
+        return text
+
+    def filled(line: re.Match[str]) -> str:
+        named = SCALE.search(line[1])
+        low, high = map(int, named.groups() if named else (0, 0))
+        said = str(low + draw(max(high - low + 1, 1), key, line[0])) if named else text
+        return line[0].replace(f"<{line[1]}>", said)
+
+    return FORM.sub(filled, asked[lines[0].start() : lines[-1].end()])
 
 
 def carelessly_answered(asked: str, key: str, *, plain: bool, chinese: bool) -> str:
