@@ -14,6 +14,7 @@ import json
 import os
 import re
 import tempfile
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -169,7 +170,7 @@ def page(name: str, facts: Facts, run: Shown) -> str:
         f"- **Held against**: {facts.against}\n"
         f"- **Replies compared**: {facts.replies:,}, odd ones among them; scores and figures agree {_agreement(facts)}\n"
     )
-    parts = [f"# {facts.title}\n\n{body.strip()}\n\n## Against the original\n\n{held}"]
+    parts = [f"# {facts.title}\n\n{filled(body)}\n## Against the original\n\n{filled(held)}"]
     for path in sorted(folder.rglob("*.tripos"), key=lambda path: (path.stem != name, path)):
         parts.append(
             f"## `{path.relative_to(folder).as_posix()}`\n\n{fenced(path.read_text('utf-8'), 'tripos fragment')}"
@@ -183,6 +184,19 @@ def page(name: str, facts: Facts, run: Shown) -> str:
     slips = "".join(f"- {slip.what}: {slip.code}\n" for slip in facts.slips)
     parts.append(f"## Slips that `check` finds\n\nEach was made in this spec, and `tripos check` named it:\n\n{slips}")
     return "\n".join(parts)
+
+
+def filled(text: str) -> str:
+    """Return paragraphs and items of lists in lines of 120 columns; blocks and tables stay as they are."""
+    lines, inside = [], False
+    for line in text.strip().splitlines():
+        inside ^= line.startswith("```")
+        if inside or line.startswith(("```", "|", " ")) or not line:
+            lines.append(line)
+        else:
+            indent = "  " if line.startswith("- ") else ""
+            lines += textwrap.wrap(line, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines) + "\n"
 
 
 def fenced(text: str, info: str) -> str:
