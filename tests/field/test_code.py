@@ -36,7 +36,7 @@ needs_sandbox = pytest.mark.skipif(not has_sandbox(), reason="bubblewrap does no
 SPEC = """
 benchmark code "1.0.0" { languages en }
 role candidate compared
-scorer passes(code: text, tests: text, entry: text, seconds: number) -> bool from program "python-tests 1"
+scorer passes(code: text, tests: text, entry: text, seconds: number) -> bool from program "python-tests 2"
 scenario tasks {
   dataset task from "tasks.jsonl" { prompt text, test text secret, entry_point text }
   ask reply by candidate { prompt "{{ task.prompt }}", samples 5 }
@@ -193,6 +193,13 @@ def test_what_code_may_do_it_can() -> None:
     assert outcome(made, "s = Stack()\nassert list(s.push(1).push(2).items) == [1, 2]", None) == Value(True)
 
 
+def test_tests_may_call_the_function_by_its_own_name() -> None:
+    # As HumanEval/33 does: its prompt stands before the tests, with the function's head and no body.
+    tests = "def f(n):\n    'Twice n.'\n\ndef check(candidate):\n    assert candidate(2) == f(2) == 4\n"
+    assert outcome(RIGHT, tests, unsandboxed=True) == Value(True)
+    assert outcome("def f(n): return 3 * n", tests, unsandboxed=True) == Value(False)
+
+
 @needs_sandbox
 def test_mbpp_asserts_see_the_functions_of_the_code_and_none_of_pythons() -> None:
     asserts = "assert set(near((1, 2), (2, 3))) == {2}\nassert near((1,), (2,)) == ()"
@@ -310,4 +317,4 @@ def test_what_runs_in_the_sandbox_has_the_version_of_its_text() -> None:
     assert hashlib.sha256(b"\0".join(texts)).hexdigest()[:16] == DIGEST
 
 
-DIGEST = "2a9a73663d7e5a03"
+DIGEST = "f4712c711e5e70fd"

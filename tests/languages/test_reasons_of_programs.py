@@ -16,5 +16,5 @@ from tripos_compiler.diagnostics import localized
     ],
 )  # fmt: skip
 def test_why_a_program_does_not_start_is_told_in_chinese(reason: str, told: str) -> None:
-    message = f"the program `python-tests 1` does not start: {reason}"
-    assert localized(message, "zh") == f"程序 `python-tests 1` 无法启动：{told}"
+    message = f"the program `python-tests 2` does not start: {reason}"
+    assert localized(message, "zh") == f"程序 `python-tests 2` 无法启动：{told}"

@@ -41,7 +41,7 @@ _TEXTS = ListType(of=TextType())
 SHIPPED: Mapping[str, ShippedProgram] = MappingProxyType(
     {
         "python-tests": ShippedProgram(
-            "1",
+            "2",
             {"code": TextType(), "tests": TextType(), "entry": TextType(), **_LIMITS},
             frozenset({"entry", *_LIMITS}),
             ("bool",),
