@@ -82,6 +82,7 @@ def _under(
         uses = with_dependencies(kept, names_used(folded), whole=False)
         whole = _with_needs(steps, folded, uses, kept, samples)
         if whole is None:
+            _scores_nothing(steps, folded, chosen, reported)
             continue
         finished = prints.of(whole)
         if isinstance(finished, CALLING):
@@ -125,6 +126,19 @@ def _asks_nothing(steps: Steps, name: str, chosen: Mapping[str, str], reported: 
     message = f"`{name}` asks nothing where {where}"
     help_ = "give it a prompt there, or the whole step the condition of its prompt"
     steps.program.diagnostics.error("E0206", message, steps.wholes[name].span, help=help_)
+    steps.good = False
+
+
+def _scores_nothing(steps: Steps, step: Step, chosen: Mapping[str, str], reported: set[tuple[str, str]]) -> None:
+    """Report a score that is wanted where no role replies: nothing would have it, and no measure would say so."""
+    if not isinstance(step, Score) or (step.name, "") in reported:
+        return
+    reported.add((step.name, ""))
+    where = ", ".join(f"{arm} is {value}" for arm, value in chosen.items())
+    message = f"`{step.name}` scores nothing where {where}: no role replies there"
+    help_ = "score the row in a scenario whose role replies, without this arm"
+    span = next((span for name, span in steps.baselines if name.text == step.name), steps.scores[step.name][0].span)
+    steps.program.diagnostics.error("E0609", message, span, help=help_)
     steps.good = False
 
 
