@@ -65,3 +65,27 @@ def test_what_is_kept_of_some_items_makes_the_forecast_of_the_rest(tmp_path: Pat
     for key, (_, least, most) in told.items():
         assert least <= after[key] <= most, key
     assert sum(before.values()) + sum(after.values()) == 6 + 6 + 3 + 12
+
+
+LAST = """\
+benchmark t "1.0.0" { languages en }
+role candidate compared
+dataset item from "items.jsonl" { question text, parts list<text> }
+scenario pairs {
+  over item
+  ask thought by candidate each part in item.parts { prompt "Is {{ part }} fine?" }
+  let torn = first(thought).text == last(thought).text
+  ask final by candidate each t in thought when torn {
+    prompt "{{ last(thought).text }} {{ join([other.text each other in thought], \\"\\") }} {{ item.question }}"
+  }
+  score right = f.text == "yes" each f in final
+}
+measure right = mean(right)
+"""
+
+
+def test_an_element_of_replies_that_are_pending_is_told_in_a_prompt(tmp_path: Path) -> None:
+    found = Bench(tmp_path)
+    found.write(LAST)
+    (tmp_path / "items.jsonl").write_text('{"question": "Which?", "parts": ["a", "b"]}\n', "utf-8")
+    assert calls(found.foretell())["candidate", "a"] == (0, 2, 4)

@@ -88,7 +88,7 @@ class UnitProgram:
                 case Ask():
                     yield from self._ask(step)
                 case Score() | Column():
-                    self.out.append((yield from score_of(self.names, step, self._raters(step))))
+                    self.out.append((yield from score_of(self.names, step, self._raters(step), self.unit)))
                 case Grade():
                     yield from self._grade(step)
                 case Converse():

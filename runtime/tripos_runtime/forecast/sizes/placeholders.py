@@ -130,6 +130,8 @@ class SizedPlaceholders:
         """Return the size of a value, or of what it is made of where that is not there yet."""
         try:
             value = evaluate(expr, self.names)
+            if (lacking := _lacking(value)) is not None:
+                raise Unavailable(lacking.step, lacking.status, lacking.reason)
             return Size.of(value if isinstance(value, str) else json(value))
         except Unavailable as reason:
             return self._yet(expr, _pending(reason))
@@ -193,6 +195,18 @@ class NamedPlaceholders(SizedPlaceholders):
         names = [*size.unknown, *(f"`{name.replace(FIELD, '.')}`" for name in (*size.pending, *size.beyond))]
         names = names or sorted(f"`{name}`" for name, _ in size.waits)
         return f"⟨{', '.join(dict.fromkeys(names))}⟩"
+
+
+def _lacking(value: Any) -> Missing | None:
+    """Return what a value does not have that is a record or a list: an element of replies that are pending is there,
+    and its text is not."""
+    if isinstance(value, Missing):
+        return value
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        return next((found for each in value if (found := _lacking(each)) is not None), None)
+    return None
 
 
 def _pending(reason: Unavailable) -> Unavailable:
