@@ -106,3 +106,12 @@ def test_an_answer_in_latex_keeps_what_siunitx_cannot_read_as_text(sums: Path, t
     query = "select 'a_b' as name, 'nan'::double as bad, 1.5 as good, 12 as n, null as nothing"
     shown = tripos("sql", query, "--format", "latex").out
     assert r"a\_b & {nan} & 1.50 & 12 & \textemdash{} \\" in shown
+
+
+def test_sql_prints_json_by_either_option(tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert tripos("run", "gallery/simpleqa", "--limit", "1", "--model", "mock/careful").code == 0
+    query = "select count(*) as n from simpleqa.scores"
+    asked = [tripos("sql", query, *options) for options in (("--json",), ("--format", "json"))]
+    assert [done.data for done in asked] == [[{"n": 1}], [{"n": 1}]]
+    assert tripos("sql", query, "--json", "--format", "csv").code == 2

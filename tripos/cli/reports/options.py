@@ -136,6 +136,7 @@ def add_sql(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", metavar="FILE", help="write the answer to a file: .csv, .parquet, .json or .jsonl"
     )
     _add_format(parser, intervals=False)
+    parser.add_argument("--json", action="store_true", help="print JSON, like --format json")
     help_ = "print SQL that creates the same views and macros in any DuckDB"
     parser.add_argument("--snippet", action="store_true", help=help_)
     help_ = "write a DuckDB database with the same views and macros"

@@ -86,7 +86,7 @@ def quick_answer(options: Namespace) -> bool:
     if (
         options.query is None
         or options.format != "text"
-        or any((options.run, options.output, options.snippet, options.duckdb))
+        or any((options.json, options.run, options.output, options.snippet, options.duckdb))
     ):
         return False
     root = _store_of(options)
@@ -156,7 +156,7 @@ def main(options: Namespace) -> int:
             statements = snippet(store)
             return print_snippet(statements) if options.duckdb is None else write_database(statements, options.duckdb)
         connection = connect_run(store, options.run)[0] if options.run else connect(store)
-        if options.format != "text":
+        if options.format != "text" or options.json:
             _show_formatted(connection, options)
             return GOOD
         if options.query is None:
