@@ -15,7 +15,10 @@ from tripos_warehouse.exports.every_eval_ever.export import AGGREGATE, check
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect
 
-WRITTEN = "\n    ".join(written for _, written in VALUES.values())
+ALONE = ("chat_template",)
+"""Settings that others exclude: a prompt `plain` is no question for a judge."""
+TOGETHER = {name: each for name, each in VALUES.items() if name not in ALONE}
+WRITTEN = "\n    ".join(written for _, written in TOGETHER.values())
 SPEC = f"""\
 benchmark demo "1.0.0" {{ languages en }}
 role candidate compared
@@ -37,7 +40,7 @@ scenario s {{
 }}
 measure quality = mean(rated)
 """
-EVERY = Settings(**{name: value for name, (value, _) in VALUES.items()}).given
+EVERY = Settings(**{name: value for name, (value, _) in TOGETHER.items()}).given
 """Every setting, as JSON values."""
 
 

@@ -12,7 +12,6 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from tripos.settings import SETTINGS_FILE
 from tripos.ui import Failure, __version__
 
 MOCKS = ("mock/careful", "mock/careless")
@@ -67,6 +66,8 @@ DEFAULT = next(iter(TEMPLATES))
 def files_of(start: Start, name: str, models: Sequence[str], where: str) -> dict[str, bytes]:
     """Return each file of a new benchmark, by its path in its folder. `name` is that of the benchmark, `models` are
     those under test, and `where` is the path of the folder in its repository; empty where it is the root."""
+    from tripos.settings import SETTINGS_FILE
+
     templates = files("tripos.cli.specs").joinpath("templates")
     common = templates.joinpath("common")
     spec = f"{name}.tripos"
@@ -104,7 +105,7 @@ def shipped_start(given: str) -> Start:
     """Return the start of a benchmark that comes with Tripos, by its path below `specs`, with its mock models. Spec
     files that it uses of other folders come along, in a folder `shared`. Raises `Failure` E0108 where there is none."""
     from tripos.api import find_spec, shipped_spec
-    from tripos.settings import load_config
+    from tripos.settings import SETTINGS_FILE, load_config
 
     place = shipped_spec(given)
     if place is None:
@@ -152,6 +153,8 @@ def _is_made(path: Path) -> bool:
 
 def _settings(common: Traversable, start: Start, spec: str, models: Sequence[str]) -> str:
     """Return the text of `tripos.toml`."""
+    from tripos.settings import SETTINGS_FILE
+
     own = (start.shipped or {}).get(SETTINGS_FILE, b"").decode("utf-8")
     roles = "".join(f"{role} = {_toml(fillers)}\n" for role, fillers in start.roles.items())
     hosted = "".join(f"{role} = {_toml([GRADER])}\n" for role in start.roles)

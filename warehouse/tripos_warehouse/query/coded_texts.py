@@ -71,6 +71,7 @@ def join_texts(batches: Sequence[pa.DictionaryArray]) -> CodedTexts:
     """Return the texts of several batches, each with a dictionary, as numbers. Names stand as they come first, and
     nothing is a name of its own at the end.
 
+    >>> import pyarrow as pa
     >>> found = join_texts([pa.array(each).dictionary_encode() for each in (["b", "a"], ["c", None, "a"])])
     >>> found.codes.tolist(), found.names.to_pylist()
     ([0, 1, 2, 3, 1], ['b', 'a', 'c', None])

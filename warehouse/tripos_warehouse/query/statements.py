@@ -59,8 +59,8 @@ def statements_of(connection: Connection, text: str) -> list[duckdb.Statement]:
 
     Raises `StoreError`: S0203 for one that could do more, and what `answering` raises.
 
-    >>> [statement.query for statement in statements_of(duckdb.connect(), "select 1; from range(3)")]
-    ['select 1; ', 'from range(3)']
+    >>> [statement.query.strip() for statement in statements_of(duckdb.connect(), "select 1; from range(3)")]
+    ['select 1;', 'from range(3)']
     """
     text = _ALL_TABLES if _SHOW_TABLES.fullmatch(text) else text
     statements = answering(connection, lambda: connection.extract_statements(text))

@@ -250,6 +250,7 @@ class _Silent:
 
     def __init__(self, parameters: dict[str, Any]) -> None:
         self.optional_params = parameters
+        self.litellm_params: dict[str, Any] = {}
         self.model_call_details: dict[str, Any] = {}
 
     def post_call(self, *args: Any, **kwargs: Any) -> None:
