@@ -13,12 +13,18 @@ from random import Random
 from types import FrameType
 from typing import Any, Literal
 
+import tripos
+import tripos_compiler
+import tripos_runtime
+import tripos_warehouse
 from tests.bench.shrinking import shrunk
 from tests.fuzz.mutators import Mutator, mutated
 from tripos.ui.failure import Failure
 from tripos_compiler.source.inputs import DataError, UnfitRelease
 from tripos_runtime.models import ModelError
 from tripos_warehouse.errors import StoreError
+
+PACKAGES = [Path(each.__file__ or "").parent for each in (tripos, tripos_compiler, tripos_runtime, tripos_warehouse)]
 
 Sort = Literal["crash", "hang", "broken rule"]
 LIMIT = 2.0
@@ -159,15 +165,21 @@ def _finding(error: BaseException, data: bytes) -> Finding:
 
 def _place(error: BaseException) -> str:
     """Return the innermost function of Tripos that an exception went through; of a hang, the outermost room."""
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if "/tripos" in each.filename]
+    frames = _frames(error)
     if not frames:
         return ""
     frame = frames[0] if isinstance(error, Hang) else frames[-1]
     return f" in {frame.name} of {Path(frame.filename).name}"
 
 
+def _frames(error: BaseException) -> list[traceback.FrameSummary]:
+    """Return the frames in the packages of Tripos, wherever its repository is and whatever that folder is called."""
+    found = traceback.extract_tb(error.__traceback__)
+    return [each for each in found if any(Path(each.filename).is_relative_to(place) for place in PACKAGES)]
+
+
 def _room(error: BaseException) -> str:
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if "/tripos" in each.filename]
+    frames = _frames(error)
     return Path(frames[-1].filename).name if frames else "a library"
 
 

@@ -163,7 +163,7 @@ def price(name: str) -> float | None:
 def page(name: str, facts: Facts, run: Shown) -> str:
     """Return the page of a benchmark."""
     folder = GALLERY / name
-    _, _, body = (folder / "README.md").read_text("utf-8").partition("\n\n")
+    _, _, body = (folder / "README.md").read_text("utf-8").replace("](../../../docs/", "](../").partition("\n\n")
     lines = f"; {facts.original_lines:,} lines without blank ones and comments" if facts.original_lines else ""
     held = (
         f"- **Original**: {facts.original}{lines}\n"

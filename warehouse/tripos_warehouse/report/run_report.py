@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from types import MappingProxyType
@@ -107,7 +108,10 @@ class Report:
         whole, batch = self.run.cost_usd, self.batch_cost_usd
         if whole is None or batch is None:
             return NOTHING if whole is None else f"{usd(whole)} USD"
-        return localized(f"{usd(whole)} USD: {usd(batch)} in batches, {usd(max(0.0, whole - batch))} live")
+        live = (
+            0.0 if math.isclose(whole, batch, rel_tol=1e-9) else max(0.0, whole - batch)
+        )  # sums differ in the last bit
+        return localized(f"{usd(whole)} USD: {usd(batch)} in batches, {usd(live)} live")
 
     @property
     def failed(self) -> bool:
