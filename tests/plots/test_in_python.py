@@ -61,6 +61,7 @@ def test_a_run_shows_itself_its_measures_and_its_samples(quiz: Path) -> None:
     assert isinstance(chart, altair.LayerChart)
 
 
+@pytest.mark.filterwarnings("ignore::tripos.plots.FontWarning")  # not every machine has a Chinese font
 def test_a_picture_is_a_chart_and_a_file(lessons: Path) -> None:
     with tripos.open("results") as store:
         chart = store.plot("radar", size="slide", width="20cm", language="zh", out="radar.svg")

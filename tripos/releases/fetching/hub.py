@@ -238,21 +238,30 @@ def _api(signed: bool = True) -> HfApi:
 @contextmanager
 def _hub_failures(place: HubDataset) -> Iterator[None]:
     """Make failures of what the library raises."""
-    import httpx
-
+    failures: tuple[type[Exception], ...] = (*_transport_errors(), OSError, ValueError, RuntimeError)
     try:
         yield
-    except (httpx.HTTPError, OSError, ValueError, RuntimeError) as error:
+    except failures as error:
         # What fails while a large file is sent is wrapped once more.
         first = error.__cause__ if isinstance(error, RuntimeError) and error.__cause__ is not None else error
         raise _failure(f"`{HUB}{place.name}`", first) from error
 
 
+def _transport_errors() -> tuple[type[Exception], ...]:
+    """Return the errors of the client that `huggingface_hub` uses: httpx, and httpx2 since its version 2."""
+    from importlib import import_module
+    from importlib.util import find_spec
+
+    return tuple(import_module(name).HTTPError for name in ("httpx", "httpx2") if find_spec(name) is not None)
+
+
 def _failure(where: str, error: BaseException) -> Failure:
     """Return what an exception means. The text of a request never stands in it, for that may bear a key."""
-    import httpx
     from huggingface_hub.errors import HfHubHTTPError
 
+    if isinstance(error, _transport_errors()) and not isinstance(error, HfHubHTTPError):
+        message = f"the Hub cannot be reached: {type(error).__name__}"
+        return Failure("S0877", message, f"see the network, and {_ENDPOINT} if you set it", SOME_FAILED)
     match error:
         case HfHubHTTPError(response=response) if response.status_code in (401, 403):
             hint = "put a token that may write there into HF_TOKEN, or log in: hf auth login"
@@ -265,7 +274,7 @@ def _failure(where: str, error: BaseException) -> Failure:
         case HfHubHTTPError(response=response):
             message = f"the Hub failed at {where}: HTTP {response.status_code}"
             return Failure("S0877", message, "try again later", SOME_FAILED)
-        case httpx.HTTPError() | OSError():
+        case OSError():
             message = f"the Hub cannot be reached: {type(error).__name__}"
             return Failure("S0877", message, f"see the network, and {_ENDPOINT} if you set it", SOME_FAILED)
         case ValueError():
