@@ -268,7 +268,7 @@ def test_many_steps_by_several_models_are_traced_to_the_first(
     for model in ("mock/careful:a", "mock/careful:b"):
         query = f"select score_id from long.scores where model = '{model}'"
         score = tripos("sql", query, "--format", "csv").out.splitlines()[1]
-        traced = tripos("why", score, "--json").data["sample"]
+        traced = tripos("why", score, "--json").data["made_from"]
         names = []
         while traced:
             names.append((traced["step"], traced["model"]))

@@ -151,18 +151,32 @@ class Copy:
 
 @dataclass(frozen=True)
 class CopiedField:
-    """The same of two contents, however the data sets with them are called. A message says `does` of the secret field,
-    and `rest` after its name, from the part of it that is meant on."""
+    """The same of two contents, however the data sets with them are called. Of a column, `column` and `where` say which
+    one is read by both; of a part of the secret, a message says what it `does`, and the `rest` after its name."""
 
     field: str
     of: str
     how: CopiedHow
-    does: str
-    rest: str
+    column: str = ""
+    where: str = ""
+    does: str = ""
+    rest: str = ""
 
     def between(self, owner: str, other: str) -> Copy:
         """Return the copy in a data set of that name, of the secret of another."""
-        why = f"`{other}.{self.field}` {self.does} `{owner}.{self.of}{self.rest}"
+        mine, its = f"{other}.{self.field}", f"{owner}.{self.of}"
+        match self.how:
+            case "column":
+                why = (
+                    f"`{other}.{self.field}` is read from the same column as `{owner}.{self.of}`,"
+                    f" `{self.column}` of {self.where}"
+                )
+            case "capture":
+                why = f"`{other}.{self.field}` is read from the names of the same files as `{owner}.{self.of}`"
+            case _ if self.does:
+                why = f"`{mine}` {self.does} `{its}{self.rest}"
+            case _:
+                why = f"`{mine}` lists the values of `{its}` in another order"
         return Copy((other, self.field), (owner, self.of), self.how, why)
 
 

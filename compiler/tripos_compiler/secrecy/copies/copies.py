@@ -217,7 +217,9 @@ def _same_values(
         held = held_in(part, column, way)
         if held is not None and not _public(secret, column, way):
             inner = f".{part.part}" if part.part is not None else ""
-            return CopiedField(column.field.name, part.field.name, "values", held.does, f"{inner}` {held.rows}")
+            return CopiedField(
+                column.field.name, part.field.name, "values", does=held.does, rest=f"{inner}` {held.rows}"
+            )
     return None
 
 
@@ -234,7 +236,7 @@ def _same_list(rows: ComparedRows, secret: ComparedColumn, column: ComparedColum
     public = (each for each in rows.columns.values() if not each.field.secret)
     if any((each.counts & column.counts).total() >= SHARE * many for each in public):
         return None  # it lists what is public there
-    return CopiedField(column.field.name, secret.field.name, "values", "lists the values of", "` in another order")
+    return CopiedField(column.field.name, secret.field.name, "values")
 
 
 def _public(secret: ComparedRows, column: ComparedColumn, way: Together) -> bool:
@@ -303,11 +305,10 @@ def _same_column(
             captured = column in file.captures, column in same.captures
             if not any(captured) and readings_overlap(of.type, each.type):
                 where = same.path if same.path == file.path else f"{same.path}, which holds what {file.path} holds"
-                says = "is read from the same column as"
-                return CopiedField(each.name, of.name, "column", says, f"`, `{column}` of {where}")
+                return CopiedField(each.name, of.name, "column", column, where)
     pairs = [(_captured(of, file), _captured(each, same)) for file, same in shared]
     if pairs and all(one is not None and one == two for one, two in pairs):
-        return CopiedField(each.name, of.name, "capture", "is read from the names of the same files as", "`")
+        return CopiedField(each.name, of.name, "capture")
     return None
 
 
