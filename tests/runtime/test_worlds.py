@@ -54,6 +54,20 @@ TALK = """  converse talk {
     limit 4 turns
   }
 """
+REPLIES = """dataset talk from "talks.jsonl" {
+  said list<{ name text, text text }> from "replies"
+  labels list<{ %s }> secret from "replies"
+}
+scenario one {
+  over talk
+  ask reply by candidate each r in talk.said { prompt "{{ r.text }}" }
+  score right = p.first.text == p.second each p in zip(reply, [l.label each l in talk.labels])
+}
+"""
+TALKS = [
+    {"replies": {f"{word} {n}": {"text": f"{word} says {n}", "label": word, "fits": n} for n in range(1 + i % 3)}}
+    for i, word in enumerate(WORDS)
+]
 MADE = """dataset task by author from item {
   prompt "Write a task like {{ item.question }}. %s"
   returns { task text, solution text secret }
@@ -116,6 +130,8 @@ LEAKS: dict[str, tuple[str, Mapping[str, Any]]] = {
                        '{ prompt "Q", reply "{{ copy.about.right }}" }'),
         {**FILES, "copy.csv": [{"question": row["question"], "about": {"right": row["right"]}} for row in ANSWERS]},
     ),
+    "a part of a record that another field reads": (
+        REPLIES % "label text, text text", {"talks.jsonl": TALKS}),
     "the name of a file": (
         ITEM + 'dataset copy from "by/{right}.jsonl" { question text, right text }\n'
         + asked(inside='shots 8 from copy where copy.question == item.question '
@@ -186,6 +202,11 @@ HONEST: dict[str, tuple[str, Mapping[str, Any]]] = {
     "a door that a step uses which one world does not come to": (
         ITEM + asked("{{ item.question }} {{ reveal(item.answer) }}",
                      before='  ask hint by tutor when item.letter == B { prompt "{{ reveal(item.answer) }}" }'), FILES),
+    "a part of a record beside the secret parts": (
+        REPLIES % "label text", {"talks.jsonl": TALKS}),
+    "the same in a list of records": (
+        REPLIES % "label text, fits integer",
+        {"talks.jsonl": [{"replies": [{"name": k, **v} for k, v in row["replies"].items()]} for row in TALKS]}),
     "how many rows there are": (ITEM + asked("{{ length(item) }} {{ first(item).question }}").replace(
         "{{ first(item).question }}", "").replace("length(item)", "length(item.question)"), FILES),
 }  # fmt: skip

@@ -13,7 +13,7 @@ from tripos_compiler.plan import Axis
 from tripos_runtime.worlds.copies import Copies, Place, Row, with_leaf
 from tripos_runtime.worlds.seen_requests import Made
 from tripos_runtime.worlds.tables import Cell, DataFiles, Key, SecretColumn
-from tripos_runtime.worlds.values import Kind, canonical_text, fresh, permuted
+from tripos_runtime.worlds.values import Kind, beside, canonical_text, fresh, permuted
 
 Records = Mapping[Key, Mapping[int, dict[str, Any]]]
 """The records that are other than in the files, by file and number."""
@@ -120,13 +120,15 @@ class Changer:
         cells: Collection[Cell] = self.roots if change.cells is None or change.under is not None else change.cells
         for cell in cells:
             key, number, column = cell
-            value = self.tables[key].records[number - 1].get(column)
+            value = was = self.tables[key].records[number - 1].get(column)
             layers = [each for each in (change.under, change) if each is not None]
             layers = [each for each in layers if self._changes(each, cell, self.roots[cell])]
             if not layers:
                 continue
             for layer in layers:
                 value = self.value(layer, cell, value)
+            if self.tables.is_shared(key, column):
+                value = self._beside(key, column, was, value)
             for place, at, path in ((key, number, (column,)), *self.copies_of(cell)):
                 before = found[place].get(at) or self.tables[place].records[at - 1]
                 found[place][at] = with_leaf(before, path, value)
@@ -157,7 +159,19 @@ class Changer:
             if found is not None:
                 return found
         lacks = change.kind == "missing" and dice.random() < 0.6
-        return fresh(secret.type, old, dice, self.axes, self.tables[key].values(column), lacks)
+        pool, types = self.tables[key].values(column), self.tables.types(key, column)
+        if len(types) < 2:
+            return fresh(secret.type, old, dice, self.axes, pool, lacks)
+        value = old
+        for each in types:
+            value = beside(each, value, fresh(each, value, dice, self.axes, pool, lacks))
+        return value
+
+    def _beside(self, key: Key, column: str, was: Any, value: Any) -> Any:
+        """Return a value with what no secret reads of it as it was."""
+        for each in self.tables.types(key, column):
+            was = beside(each, was, value)
+        return was
 
     def _words(self, key: Key, number: int) -> list[str]:
         """Return the words of the texts that are public in a row: some expressions look for the secret in them."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from tripos_compiler.plan import DataFile, Dataset, Plan, Type, digest
+from tripos_compiler.plan import DataField, DataFile, Dataset, Plan, Type, digest
 from tripos_compiler.source import FoundFile
 from tripos_runtime.datasets import DataFolders, dataset_files
 
@@ -94,6 +95,24 @@ class DataFiles:
                         secret = SecretColumn(dataset.name, each.name, each.type, column)
                         found.setdefault(key, {}).setdefault(column, secret)
         return {key: tuple(each.values()) for key, each in found.items()}
+
+    def types(self, key: Key, column: str) -> list[Type]:
+        """Return the types of the fields that keep a column of a file secret, each of which may read a part of it."""
+        return [each.type for each in self._readers[key, column] if each.secret]
+
+    def is_shared(self, key: Key, column: str) -> bool:
+        """Return true if some field reads a secret column and is public: other parts of it, if its author is right."""
+        return any(not each.secret for each in self._readers[key, column])
+
+    @cached_property
+    def _readers(self) -> Mapping[tuple[Key, str], list[DataField]]:
+        found: dict[tuple[Key, str], list[DataField]] = defaultdict(list)
+        for dataset in self.plan.datasets:
+            for key in self.keys(dataset.name):
+                for each in dataset.fields:
+                    for column in each.columns:
+                        found[key, column].append(each)
+        return found
 
     @cached_property
     def seen(self) -> Mapping[Key, frozenset[str]]:

@@ -90,6 +90,28 @@ def fresh(type: Type, old: Any, dice: random.Random, axes: Mapping[str, Axis], p
     assert_never(type)
 
 
+def beside(type: Type, old: Any, new: Any) -> Any:
+    """Return `new` where `type` reads `old`, and what `old` has beside that as it was: parts of records that the type
+    does not name, and how many elements a list has.
+
+    >>> beside(ListType(of=RecordType(fields={"label": TextType()})), [{"said": "hi", "label": "good"}],
+    ...        [{"label": "bad"}, {"label": "odd"}])
+    [{'said': 'hi', 'label': 'bad'}]
+    """
+    if not _has_parts(type):
+        return new
+    was, other = _parsed(old), _parsed(new)
+    match type:
+        case OptionalType(of=of):
+            return beside(of, old, new)
+        case ListType(of=of) | SetType(of=of) if others := _listed(other):
+            return [beside(of, each, others[i % len(others)]) for i, each in enumerate(_listed(was))]
+        case RecordType(fields=fields) if isinstance(was, Mapping) and isinstance(other, Mapping):
+            read = {name: each for name, each in fields.items() if name in other}
+            return {**was, **{name: beside(each, was.get(name), other[name]) for name, each in read.items()}}
+    return old
+
+
 def permuted(values: Sequence[Any], dice: random.Random) -> list[int]:
     """Return which place gives its value to each place, so that as many as possible get another.
 
@@ -136,6 +158,18 @@ def _parsed(value: Any) -> Any:
     return value
 
 
+def _has_parts(type: Type) -> bool:
+    """Return true if a type is one of records, or of lists of them: it may read some of their parts and not others."""
+    return type.kind == "record" or (isinstance(type, OptionalType | ListType | SetType) and _has_parts(type.of))
+
+
+def _listed(value: Any) -> list[Any]:
+    """Return a list, or what an object of objects is read as, a list of records; of anything else, none."""
+    if isinstance(value, Mapping) and all(isinstance(each, Mapping) for each in value.values()):
+        return [{"name": name, **each} for name, each in value.items()]
+    return value if isinstance(value, list) else []
+
+
 def _are_records(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(each, Mapping) for each in value)
 
@@ -177,7 +211,7 @@ def _choices(values: Sequence[str], axis: Axis | None) -> list[str]:
 
 def _list(of: Type, old: Any, dice: random.Random, axes: Mapping[str, Axis], pool: Sequence[Any]) -> list[Any]:
     """Return a list of another length, since that tells something too."""
-    before = old if isinstance(old, list) else []
-    inner = [each for values in map(_parsed, pool) if isinstance(values, list) for each in values]
+    before = _listed(old)
+    inner = [each for values in map(_parsed, pool) for each in _listed(values)]
     count = len(before) + 1 if len(before) < 3 else len(before) - 1
     return [fresh(of, before[i] if i < len(before) else None, dice, axes, inner, False) for i in range(count)]
