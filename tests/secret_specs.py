@@ -61,7 +61,7 @@ class _Writer:
     def spec(self) -> tuple[str, Files]:
         """Return the text and the files."""
         self._items()
-        for part, likely in ((self._worked, 0.5), (self._copy, 0.35), (self._pool, 0.4)):
+        for part, likely in ((self._talk, 0.3), (self._worked, 0.5), (self._copy, 0.35), (self._pool, 0.4)):
             if self.chance(likely):
                 part()
         self._scope()
@@ -118,6 +118,30 @@ class _Writer:
             "  n integer secret, level choice(easy, hard), split choice(train, test), fold integer\n"
             "  topic choice(Plants, Water, Stone) secret, hint text\n}"
         )
+
+    def _talk(self) -> None:
+        """A column of which one field reads public parts and another secret ones."""
+        for number, row in enumerate(self.rows):
+            said = {
+                f"{word}{number}": {
+                    "text": f"The {word} says {number}.",
+                    "mark": self.dice.choice(WORDS),
+                    "right": True,
+                }
+                for word in self.dice.sample(WORDS, self.dice.randrange(1, 4))
+            }
+            row["talk"] = said if number % 2 else [{"name": name, **each} for name, each in said.items()]
+        both = self.dice.choice(("", "", ", right bool"))
+        fields = (
+            f'  said list<{{ name text, text text{both} }}> from "talk"\n'
+            f'  marks list<{{ mark text{both} }}> secret from "talk"\n'
+        )
+        self.sets[0] = self.sets[0].removesuffix("}") + fields + "}"
+        self.texts += ["first(q.said).text", "last(q.said).name"]
+        self.numbers += ["length(q.said)"]
+        self.secrets += ["first(q.marks).mark", "json(q.marks)"]
+        if both:
+            self.secrets.append('choose(first(q.said).right, "yes", "no")')
 
     def _worked(self) -> None:
         self.files["worked.jsonl"] = [

@@ -132,6 +132,10 @@ LEAKS: dict[str, tuple[str, Mapping[str, Any]]] = {
     ),
     "a part of a record that another field reads": (
         REPLIES % "label text, text text", {"talks.jsonl": TALKS}),
+    "a part of a record that is secret beside another, alike in all rows": (
+        (REPLIES % "label text").replace("}\nscenario", '  fits list<{ fits integer }> secret from "replies"\n}\nscenario')
+        .replace("{{ r.text }}", "{{ r.text }} {{ first(talk.fits).fits }}"),
+        {"talks.jsonl": [{"replies": {"one": {"text": f"{w} says", "label": w, "fits": 1}}} for w in WORDS]}),
     "the name of a file": (
         ITEM + 'dataset copy from "by/{right}.jsonl" { question text, right text }\n'
         + asked(inside='shots 8 from copy where copy.question == item.question '
