@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from compiling import compile_text
 
@@ -58,3 +60,47 @@ def test_a_word_that_a_conversation_does_not_know_is_told_which_it_knows() -> No
     talk = "scenario s {\n  converse talk {\n    turns 6\n  }\n}\n"
     [mistake] = [each for each in compile_text(talk).diagnostics if each.code == "E0106"]
     assert "`limit COUNT turns`" in (mistake.help or "")
+
+
+FIELDS = [
+    'answer text secret from "Answer"',
+    "answer text secret",
+    'stage secret from "Stage"',
+    'marks list<{ n integer }> secret from "a"',
+    'of choice("a b", c)? secret from "Of"',
+    "parts secret { n integer }",
+    'parts secret from "Parts" { n integer }',
+]
+ELEMENT = re.compile(r'(?:[^\s"{(<]|"[^"]*"|\([^)]*\)|<[^>]*>)+|\{[^}]*\}')
+DATA = 'benchmark b "1.0.0" {{ languages en }}\naxis stage {{ x, y }}\ndataset item from "d.jsonl" {{\n  {}\n}}\n'
+
+
+@pytest.mark.parametrize("right", FIELDS)
+def test_a_secret_in_the_wrong_place_is_told_its_own(right: str) -> None:
+    """Wherever the word is written: nothing is wrong with the field, or the place is said, and how it is written."""
+    others = [each for each in ELEMENT.findall(right) if each != "secret"]
+    shown = re.sub(r"\{[^<>]*\}$", "{ … }", right)
+    told = 0
+    for place in range(len(others) + 1):
+        line = " ".join([*others[:place], "secret", *others[place:]])
+        found = [each for each in compile_text(DATA.format(line)).diagnostics if each.code.startswith("E010")]
+        if line != right and (place > 0 or found):
+            [mistake] = found
+            at = mistake.labels[0].span
+            assert at.start == DATA.format(line).index("secret"), line
+            before_block = mistake.code == "E0101" and "before the `{`" in str(mistake.help)
+            assert before_block if others[place - 1 : place] == ["{ n integer }"] else f"`{shown}`" in str(mistake.help)
+            told += 1
+        else:
+            assert not found
+    assert told >= len(others) - 1
+
+
+def test_every_optional_word_in_the_wrong_place_is_told_its_own() -> None:
+    for wrong, right in {
+        'function f pure from "f.py"': 'function f from "f.py" pure',
+        "role judge compared panel": None,
+        "role compared judge": "role judge compared",
+    }.items():
+        found = [each for each in compile_text(f"{wrong}\n").diagnostics if each.code == "E0106"]
+        assert any(f"write `{right}`" in str(each.help) for each in found) == (right is not None), wrong

@@ -132,6 +132,16 @@ class Signature:
         """True if commas on the line belong to this statement."""
         return any(isinstance(item, Slot) and item.many for item in _flat(self.items))
 
+    @cached_property
+    def flags(self) -> frozenset[str]:
+        """The words that may be left out, each alone: `secret`.
+
+        >>> sorted(Signature("NAME [TYPE] [secret] [from COLUMNS] [BLOCK]").flags)
+        ['secret']
+        """
+        alone = [item.items[0] for item in self.items if isinstance(item, Maybe) and len(item.items) == 1]
+        return frozenset(text for item in alone if isinstance(item, Word) for text in item.texts)
+
     @property
     def shown(self) -> str:
         """The signature as people read it."""

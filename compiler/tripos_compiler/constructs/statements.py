@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tripos_compiler.constructs.construct import FILE, Construct
+from tripos_compiler.constructs.mismatches import joined_names, report_mismatch
 from tripos_compiler.constructs.settings import PROVIDER_FIELDS
 from tripos_compiler.constructs.signature import Mismatch, Slot, Statement
 from tripos_compiler.constructs.table import constructs_in, places_of
@@ -57,37 +58,16 @@ def as_product(first: Entry, names: Sequence[Entry], diagnostics: Diagnostics) -
     elements = (*first.elements[:-1], product)
     keyword = first.elements[0]
     word = keyword.text if isinstance(keyword, Name) else ""
-    help_ = f"write `{word} {' * '.join(_joined_names(product))}`: every combination of their values"
+    help_ = f"write `{word} {' * '.join(joined_names(product))}`: every combination of their values"
     diagnostics.error("E0106", f"the values of `{word}` are joined by `*`, not by commas", product.span, help=help_)
     return Entry(first.span.to(names[-1].span), elements, None)
-
-
-def with_stars(element: Syntax, before: Syntax | None) -> str | None:
-    """Return how names joined by `*` are written after a word that takes them parted by commas; None for anything
-    else."""
-    if isinstance(before, Name) and isinstance(element, BinaryExpr) and element.operator == "*":
-        names = _joined_names(element)
-        return f"write `{before.text} {', '.join(names)}`" if names else None
-    return None
 
 
 def _bare(entry: Entry, table: dict[str, list[Construct]]) -> bool:
     """Return true if an entry is a name, or names joined by `*`, that begin no statement."""
     alone = len(entry.elements) == 1 and entry.block is None and not entry.broken
-    names = _joined_names(entry.elements[0]) if alone else []
+    names = joined_names(entry.elements[0]) if alone else []
     return bool(names) and names[0] not in table
-
-
-def _joined_names(syntax: Syntax) -> list[str]:
-    """Return the names that `*` joins, or none where something else is joined."""
-    match syntax:
-        case Name(text=text):
-            return [text]
-        case BinaryExpr(operator="*", left=left, right=right):
-            some, more = _joined_names(left), _joined_names(right)
-            return some + more if some and more else []
-        case _:
-            return []
 
 
 TYPES = frozenset({"text", "integer", "number", "bool", "dialogue", "path", "json", "choice", *MEDIA})
@@ -215,7 +195,7 @@ def _read(
         if close is not None:
             _unknown(entry, first, keyword, table, body, diagnostics)
             return None
-    _mismatched(entry, miss, construct, diagnostics)
+    report_mismatch(entry, miss, construct, diagnostics)
     return None
 
 
@@ -308,26 +288,3 @@ def _unknown(
     known = ", ".join(f"`{word}`" for word in sorted(word for word in table if word))
     help_ = f"did you mean `{close}`?" if close else f"{here} there can be {known}"
     diagnostics.error("E0204", f"there is no statement `{keyword}`", first.span, help=help_)
-
-
-def _mismatched(entry: Entry, miss: Mismatch, construct: Construct, diagnostics: Diagnostics) -> None:
-    expected = [one for some in miss.expected[:3] for one in some.split(" or ")]
-    wanted = " or ".join([", ".join(expected[:-1]), expected[-1]] if len(expected) > 1 else expected)
-    help_ = f"it is written `{construct.shape.shown}`"
-    if construct.name == "speaker":
-        others = [f"`{other[0].shape.shown}`" for word, other in constructs_in("converse").items() if word]
-        help_ += f"; beside roles there can be {', '.join(others)}"
-    if miss.index < len(entry.elements):
-        element = entry.elements[miss.index]
-        words = [one.strip("`") for some in miss.expected for one in some.split(" or ") if one[0] == "`"]
-        close = nearest(element.text, words) if isinstance(element, Name) else None
-        if close is not None:
-            help_ = f"did you mean `{close}`? {help_}"
-        if isinstance(element, BinaryExpr) and element.operator == "==":
-            help_ = f"a name is given a value by one `=`; {help_}"
-        if "DIMS" in construct.shape.text:
-            help_ = with_stars(element, entry.elements[miss.index - 1] if miss.index else None) or help_
-        diagnostics.error("E0106", f"expected {wanted}, found {describe_syntax(element)}", element.span, help=help_)
-    else:
-        last = entry.elements[-1]
-        diagnostics.error("E0106", f"expected {wanted} after {describe_syntax(last)}", last.span, help=help_)

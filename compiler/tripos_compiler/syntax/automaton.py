@@ -76,6 +76,10 @@ class Machine:
         value = self._values[-1] if self._values else None
         return value.kind if isinstance(value, Token) else None
 
+    def is_inside(self, kind: str) -> bool:
+        """Return true if what a token of that kind began is not complete."""
+        return any(isinstance(value, Token) and value.kind == kind for value in self._values)
+
     def extend(self, kind: str, end: int) -> None:
         """Let the token that was taken last reach to a place, where it is of that kind and nothing was read from it."""
         value = self._values[-1] if self._values else None

@@ -189,6 +189,8 @@ def _report(machine: Machine, token: Token, last: Token | None, report: SyntaxRe
         after = FOLLOWING.match(source.text, span.end)
         shown = f"{last.text} {after[1]}" if after is not None else f"{last.text} …"
         help_ = f"write names and values side by side, without a colon: `{shown}`"
+    if last is not None and last.kind == "_RBRACE" and token.kind == "NAME" and not machine.is_inside("_LANGLE"):
+        help_ = f"a block ends its statement: write `{token.text}` before the `{{`, or on a line of its own"
     if last is not None and last.kind == "EQUALS" and token.kind in ("GT", "LT"):
         help_ = f"did you mean `{token.text}=`?"
     report.diagnostics.error(report.code, found, span, help=help_)

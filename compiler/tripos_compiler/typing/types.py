@@ -160,7 +160,11 @@ def field_type(program: Program, field: Statement) -> Type | None:
         return read_type(program, written)
     if field.block is not None and written is None:
         return record_type(program, field.body, field.block.span, nested=True)
-    if written is not None:
+    if isinstance(written, Name) and name.text == "secret":
+        rest = field.head.source.text[written.span.end : field.head.end]
+        message, help_ = "`secret` stands in the wrong place", f"write `{written.text} secret{rest} {{ … }}`"
+        program.diagnostics.error("E0106", message, name.span, help=help_)
+    elif written is not None:
         help_ = "write a type, or the fields of a record in a block"
         program.diagnostics.error("E0106", f"field `{name.text}` has two types", written.span, help=help_)
     else:

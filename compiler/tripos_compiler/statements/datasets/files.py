@@ -187,7 +187,8 @@ def _field(program: Program, statement: Statement) -> DataField | None:
         type_ = None
     else:
         close = nearest(name.text, program.axes)
-        help_ = f"did you mean the axis `{close}`?" if close else f"write its type: `{name.text} text`"
+        typed_so = f"{name.text} text secret" if secret else f"{name.text} text"
+        help_ = f"did you mean the axis `{close}`?" if close else f"write its type: `{typed_so}`"
         program.diagnostics.error("E0302", f"field `{name.text}` has no type", name.span, help=help_, unknown=name.text)
         type_ = None
     columns = _columns(program, statement.find("columns"), name)
