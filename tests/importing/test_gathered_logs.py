@@ -7,6 +7,7 @@ import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import mean
+from typing import IO
 
 import pytest
 
@@ -70,6 +71,42 @@ def test_numbers_of_samples_are_free_until_they_are_taken() -> None:
         plain[place].add(number)
 
 
+def test_a_further_sample_looks_at_few_numbers() -> None:
+    class Counted(SampleNumbers):
+        looks = 0
+
+        def has(self, place: int, number: int) -> bool:
+            self.looks += 1
+            return super().has(place, number)
+
+    numbers = Counted()
+    for many in range(3000):
+        assert numbers.free(0) == many
+        numbers.add(0, many)
+    assert numbers.looks < 64 * 64 + 3 * 3000
+
+
+def test_items_are_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "items.jsonl"
+    path.write_text('{"id":"a","system":"","history":[],"question":"first","target":null}')  # an editor took the end
+    before = path.read_bytes()
+    table = ItemTable.read(path)
+    assert table.place_of(LoggedItem("b", "second")) == 1
+
+    def broken(old: IO[bytes], new: IO[bytes]) -> None:
+        new.write(old.read()[:20])
+        raise OSError(28, "no space is left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("shutil.copyfileobj", broken)
+        with pytest.raises(OSError, match="no space"):
+            table.write(tmp_path)
+    assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("items.jsonl", before)]
+    table.write(tmp_path)
+    table.close()
+    assert ItemTable.read(path).names == ["a", "b"]
+
+
 def test_items_pair_by_what_is_asked_and_then_by_id(tmp_path: Path) -> None:
     table = ItemTable(tmp_path / "items.jsonl")
     ask = lambda name, text="same": table.place_of(LoggedItem(name, text))  # noqa: E731
@@ -79,6 +116,7 @@ def test_items_pair_by_what_is_asked_and_then_by_id(tmp_path: Path) -> None:
     table.begin_log()
     assert [ask("a+"), ask("a"), ask("y"), ask("z")] == [3, 0, 1, 4]
     assert [ask("1", ""), ask("2", ""), ask("1", "")] == [5, 6, 5]
+    table.write(tmp_path)
     table.close()
     again = ItemTable.read(tmp_path / "items.jsonl")
     assert again.names == ["a", "b", "c", "a+", "z", "1", "2"]

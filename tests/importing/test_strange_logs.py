@@ -11,6 +11,7 @@ import pytest
 
 from tests.conftest import Command
 from tripos.importing.logs import untrusted
+from tripos_warehouse.store import IMPORT, Locks, place_of
 
 LOG = Path(__file__).parents[1] / "data" / "logs" / "inspect" / "quiz.eval"
 
@@ -66,4 +67,28 @@ def test_names_of_tasks_and_scores_are_names_and_no_paths(folder: Path, tripos: 
     (folder / "a.json").write_text(json.dumps(log), "utf-8")
     (told,) = tripos("import", "logs", "a.json", "--json").data["logs"]
     assert (told["benchmark"], told["scores"]) == ("pass_wd", 1)
-    assert [path.name for path in (folder / "imported").iterdir()] == ["pass_wd"]
+    assert [path.name for path in (folder / "imported").iterdir() if path.is_dir()] == ["pass_wd"]
+
+
+def test_of_two_imports_into_a_folder_one_is_refused(folder: Path, tripos: Command) -> None:
+    (folder / "imported").mkdir()
+    other = Locks(folder / "imported", ".lock")
+    assert other.hold(place_of(IMPORT, "logs"))
+    outcome = tripos("import", "logs", str(LOG))
+    assert (outcome.code, outcome.err.startswith("error[S0506]")) == (2, True)
+    assert [path.name for path in folder.rglob("*")] == ["imported", ".lock"]
+    assert tripos("import", "logs", str(LOG), "--dry-run").code == 0, "what writes nothing is in nobody's way"
+    assert tripos("import", "logs", str(LOG), "-o", "elsewhere").code == 0
+    other.close()
+    assert tripos("import", "logs", str(LOG)).code == 0
+
+
+@pytest.mark.parametrize("before", [False, True], ids=["first", "later"])
+@pytest.mark.parametrize("log", sorted(each.name for each in LOG.parents[1].iterdir() if each.is_dir()))
+def test_a_dry_run_writes_nothing(folder: Path, tripos: Command, log: str, before: bool) -> None:
+    if before:
+        assert tripos("import", "logs", str(LOG), "--name", "all").code == 0
+    held = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    outcome = tripos("import", "logs", str(LOG.parents[1] / log), "--name", "all", "--dry-run", "--json")
+    assert (outcome.code, all(each["run_id"] is None for each in outcome.data["logs"])) == (0, True), outcome.err
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == held

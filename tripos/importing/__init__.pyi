@@ -17,6 +17,7 @@ from .logs import (
     find_logs as find_logs,
     identifier as identifier,
     open_logs as open_logs,
+    replacing as replacing,
     source_of as source_of,
     spec_of as spec_of,
 )

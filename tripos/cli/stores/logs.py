@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import json
+import shutil
+import tempfile
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tripos.importing import GatheredLog, Gathering, LogRecorder, find_logs, identifier, open_logs, source_of, spec_of
+from tripos.importing import (
+    GatheredLog,
+    Gathering,
+    LogRecorder,
+    find_logs,
+    identifier,
+    open_logs,
+    replacing,
+    source_of,
+    spec_of,
+)
 from tripos.settings import chosen_settings
 from tripos.ui import GOOD, SOME_FAILED, Failure, show_json, show_message, show_text
 from tripos_compiler.diagnostics import counted, localized
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store import IMPORT, Locks, place_of
 
 if TYPE_CHECKING:
     from tripos.importing import LogRun, LogSpec
@@ -21,7 +35,7 @@ if TYPE_CHECKING:
     from tripos_runtime.datasets import CaseSource
 
 TOOLS = ("Inspect", "lm-eval", "HELM", "promptfoo", "Every Eval Ever", "OpenAI evals")
-FOLDER = "imported"
+FOLDER, LOCK = "imported", ".lock"
 UNREADABLE, CHANGED, MENDED = "S0501", "S0505", "S0507"
 SHOWN = 8
 """So many lines of a kind are shown."""
@@ -41,19 +55,41 @@ class _Imported:
 def main(options: Namespace) -> int:
     """Import logs."""
     found = _Imported()
-    try:
-        for path in _paths(options.paths):
-            _gather(options, path, found)
-        if not found.gatherings:
-            raise _nothing(options.paths, found)
-        for gathering in found.gatherings.values():
-            _record(options, gathering, found)
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error
-    finally:
-        for gathering in found.gatherings.values():
-            gathering.close()
+    with ExitStack() as held:
+        try:
+            for path in _paths(options.paths):
+                _gather(options, path, found, held)
+            if not found.gatherings:
+                raise _nothing(options.paths, found)
+            for gathering in found.gatherings.values():
+                _record(options, gathering, found)
+        except StoreError as error:
+            raise Failure(error.code, error.message, error.hint) from error
+        finally:
+            for gathering in found.gatherings.values():
+                gathering.close()
     return _end(options, found)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep other imports of logs out of a folder: the samples of each stand by the order of the items that it finds
+    there. Raises `Failure`: S0506 while another one is at work, S0102 where the folder cannot be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        locks = Locks(folder, LOCK)
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+    try:
+        if not locks.hold(place_of(IMPORT, "logs")):
+            raise Failure("S0506", f"another import of logs into `{folder}` is under way", "wait for its end")
+        yield
+    finally:
+        locks.close()
+
+
+def _unwritable(path: Path, error: OSError) -> Failure:
+    return Failure("S0102", f"cannot write `{path}`: {error.strerror}", "give another folder: `-o DIR`")
 
 
 def _paths(paths: Sequence[str]) -> Iterator[Path]:
@@ -64,7 +100,7 @@ def _paths(paths: Sequence[str]) -> Iterator[Path]:
             raise Failure(UNREADABLE, f"cannot read `{path}`: {error.strerror}", "check the path") from error
 
 
-def _gather(options: Namespace, path: Path, found: _Imported) -> None:
+def _gather(options: Namespace, path: Path, found: _Imported, held: ExitStack) -> None:
     try:
         logs = open_logs(path)
         if logs is None:
@@ -72,6 +108,8 @@ def _gather(options: Namespace, path: Path, found: _Imported) -> None:
         for log in logs or ():
             name = identifier(options.name or log.header.name, "log")
             if name not in found.gatherings:
+                if not found.gatherings and not options.dry_run:
+                    held.enter_context(_alone(Path(options.output or FOLDER)))
                 folder = Path(options.output or FOLDER) / name
                 plan = _compiled(options, _spec(folder, name))[0] if _spec(folder, name).is_file() else None
                 found.gatherings[name] = Gathering(
@@ -99,17 +137,35 @@ def _spec(folder: Path, name: str) -> Path:
 
 def _record(options: Namespace, gathering: Gathering, found: _Imported) -> None:
     """Write the spec of some logs, and take them into the store."""
-    path = _spec(gathering.folder, gathering.spec.name)
     if not gathering.spec.tasks:
         found.unread |= {log.path: "it has no samples" for log in gathering.logs}
         return
-    if not gathering.is_covered:
-        _write_spec(path, gathering)
-    plan, source = _compiled(options, path)
-    recorder = LogRecorder(gathering, plan, source, Path(chosen_settings(options).config.store))
-    for log in gathering.logs:
-        run = recorder.record(log, renew=options.replace, write=not options.dry_run)
-        _tell(options, gathering, log, run, found)
+    with _written_folder(gathering, dry=options.dry_run) as folder:
+        path = _spec(folder, gathering.spec.name)
+        if not gathering.is_covered:
+            _write_spec(path, gathering)
+        try:
+            gathering.write_items(folder)
+        except OSError as error:
+            raise _unwritable(folder, error) from error
+        plan, source = _compiled(options, path, _spec(gathering.folder, gathering.spec.name))
+        recorder = LogRecorder(gathering, plan, source, Path(chosen_settings(options).config.store))
+        for log in gathering.logs:
+            run = recorder.record(log, renew=options.replace, write=not options.dry_run)
+            _tell(options, gathering, log, run, found)
+
+
+@contextmanager
+def _written_folder(gathering: Gathering, *, dry: bool) -> Iterator[Path]:
+    """The folder of the spec and the items: that of the benchmark, or for a dry run a copy that is removed."""
+    if not dry:
+        yield gathering.folder
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / gathering.folder.name
+        if gathering.folder.is_dir():
+            shutil.copytree(gathering.folder, copy)
+        yield copy
 
 
 def _write_spec(path: Path, gathering: Gathering) -> None:
@@ -121,17 +177,19 @@ def _write_spec(path: Path, gathering: Gathering) -> None:
             for name, task in gathering.spec.tasks.items()
             if name not in known.tasks or not known.tasks[name].covers(task)
         ]
-        message = f"`{path}` was changed, and lacks a part of the logs: {'; '.join(lacking[:SHOWN])}"
+        shown = _spec(gathering.folder, gathering.spec.name)
+        message = f"`{shown}` was changed, and lacks a part of the logs: {'; '.join(lacking[:SHOWN])}"
         raise Failure(MENDED, message, "add it to the spec, or import into another folder with `-o DIR`")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(gathering.whole_spec.text, "utf-8")
+        with replacing(path) as file:
+            file.write(gathering.whole_spec.text.encode())
     except OSError as error:
-        raise Failure("S0102", f"cannot write `{path}`: {error.strerror}", "give another folder: `-o DIR`") from error
+        raise _unwritable(path, error) from error
 
 
-def _compiled(options: Namespace, path: Path) -> tuple[Plan, CaseSource]:
-    """Return the plan of a spec of logs, with its items. Raises `Failure` where it is not well formed."""
+def _compiled(options: Namespace, path: Path, shown: Path | None = None) -> tuple[Plan, CaseSource]:
+    """Return the plan of a spec of logs, with its items; a copy is called by what is `shown`. Raises `Failure` where
+    it is not well formed."""
     from tripos.api import find_spec
     from tripos.cli.inputs import show_diagnostics
     from tripos_runtime.datasets import CaseSource
@@ -140,7 +198,9 @@ def _compiled(options: Namespace, path: Path) -> tuple[Plan, CaseSource]:
     compilation = spec.compile({})
     if compilation.plan is None:
         show_diagnostics(compilation.diagnostics)
-        raise Failure(MENDED, f"`{path}` is not well formed", "mend it, or import into another folder with `-o DIR`")
+        raise Failure(
+            MENDED, f"`{shown or path}` is not well formed", "mend it, or import into another folder with `-o DIR`"
+        )
     return compilation.plan, CaseSource(compilation.plan, spec.folders, tuple(s.path for s in compilation.sources))
 
 

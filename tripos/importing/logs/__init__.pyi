@@ -10,6 +10,9 @@ from .gathering import (
     GatheredLog as GatheredLog,
     Gathering as Gathering,
 )
+from .item_table import (
+    replacing as replacing,
+)
 from .recording import (
     LogRecorder as LogRecorder,
     LogRun as LogRun,

@@ -25,6 +25,8 @@ TAKEN_NAMES = {STEP, "item", "response", "model", "rater", "system", "history", 
 PLACE_BITS = 40
 """A spooled sample is known by one number of 64 bits: its item above these, and below where it stands in the file."""
 MOST_ITEMS = 1 << (64 - PLACE_BITS)
+MOST_SAMPLES = 100_000
+"""The most samples of an item."""
 
 
 class SpooledSample(NamedTuple):
@@ -64,6 +66,8 @@ class SampleNumbers:
     def __init__(self) -> None:
         self._bits = array("Q")
         self._high: set[tuple[int, int]] = set()
+        self._full: dict[int, int] = {}
+        """By the place of an item a number from 64 on: it has samples of all numbers below."""
 
     def has(self, place: int, number: int) -> bool:
         """Return true if an item has a sample of that number."""
@@ -81,7 +85,11 @@ class SampleNumbers:
 
     def free(self, place: int) -> int:
         """Return the least number that no sample of an item has."""
-        return next(number for number in itertools.count() if not self.has(place, number))
+        least = self._full.get(place, 0)
+        found = next(number for number in itertools.count(least) if not self.has(place, number))
+        if found >= 64:
+            self._full[place] = found
+        return found
 
 
 class Gathering:
@@ -122,9 +130,14 @@ class Gathering:
             if (task, model) not in used:
                 used[task, model] = SampleNumbers()
             numbers, number = used[task, model], sample.number
+            if number is not None and number >= MOST_SAMPLES:
+                found.left.note("number of a sample that is too large, another one in its place", sample.place)
+                number = None
             if number is None or (numbers.has(place, number) and not sample.further):
                 found.repeated += number is not None
                 number = numbers.free(place)
+                if number >= MOST_SAMPLES:
+                    raise ValueError(f"an item has more than {MOST_SAMPLES:,} samples")
             found.count += not sample.further
             numbers.add(place, number)
             wanted = LoggedTask(task, sample.task, number + 1, [self._score(task, s.name) for s in sample.scores])
@@ -145,29 +158,19 @@ class Gathering:
             at = self._keep([sample.place, model, number, sound(sample.told), scores])
             found.samples.setdefault(task, array("Q")).append(place << PLACE_BITS | at)
         found.samples = {task: array("Q", sorted(places)) for task, places in found.samples.items()}
-        for table in self._tables.values():
-            table.close()
         self.logs.append(found)
         return found
 
     def samples_of(self, log: GatheredLog, task: str) -> Iterator[tuple[int, list[SpooledSample]]]:
         """Yield the places of the items of a task, each with the samples that a log has of it."""
-        last = -1
-        some: list[SpooledSample] = []
-        for key in log.samples.get(task, ()):
-            place = key >> PLACE_BITS
-            if place != last and some:
-                yield last, some
-                some = []
-            last = place
-            sample = self._kept(key & (1 << PLACE_BITS) - 1)
-            before = next((each for each in some if each[1:3] == sample[1:3]), None)
-            if before is None:
-                some.append(sample)
-            else:
-                before.scores.extend(sample.scores)
-        if some:
-            yield last, some
+        for place, keys in itertools.groupby(log.samples.get(task, ()), key=lambda key: key >> PLACE_BITS):
+            some: dict[tuple[str, int], SpooledSample] = {}
+            for key in keys:
+                sample = self._kept(key & (1 << PLACE_BITS) - 1)
+                before = some.setdefault((sample.model, sample.number), sample)
+                if before is not sample:
+                    before.scores.extend(sample.scores)
+            yield place, list(some.values())
 
     @property
     def is_covered(self) -> bool:
@@ -183,9 +186,16 @@ class Gathering:
                 spec.add(each)
         return spec
 
+    def write_items(self, folder: Path) -> None:
+        """Put the new items into their files in a folder. Raises `OSError`."""
+        for table in self._tables.values():
+            table.write(folder)
+
     def close(self) -> None:
-        """Remove the temporary file."""
+        """Remove the temporary files."""
         self._spool.close()
+        for table in self._tables.values():
+            table.close()
 
     def _want(self, task: str, wanted: LoggedTask) -> None:
         known = self.spec.tasks.setdefault(task, LoggedTask(task, wanted.title))

@@ -7,11 +7,14 @@ the same items, whatever these are called there, and a log that asks a question 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 import orjson
 
@@ -57,8 +60,8 @@ def sound(value: Any) -> Any:
 
 @dataclass
 class ItemTable:
-    """The items of one task, in the order of its file, `path`. New ones are added to its end. Of each it holds no more
-    than a digest and the id, so that a log of many takes little memory."""
+    """The items of one task, in the order of its file, `path`. New ones wait in a temporary file until `write` puts
+    them at its end. Of each it holds no more than a digest and the id, so that a log of many takes little memory."""
 
     path: Path
     known: dict[Asked, int] = field(default_factory=dict)
@@ -71,7 +74,7 @@ class ItemTable:
     _claimed: dict[tuple[Asked, str], int] = field(default_factory=dict)
     """The places of items that a log has under another id."""
     _taken: bytearray = field(default_factory=bytearray)
-    _file: BinaryIO | None = None
+    _new: IO[bytes] | None = None
 
     @classmethod
     def read(cls, path: Path) -> ItemTable:
@@ -141,14 +144,42 @@ class ItemTable:
         return found
 
     def _add(self, row: Mapping[str, Any]) -> None:
-        if self._file is None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self.path.open("ab")
-        self._file.write(orjson.dumps(row) + b"\n")
+        if self._new is None:
+            self._new = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the table
+        self._new.write(orjson.dumps(row) + b"\n")
         self.added += 1
 
+    def write(self, folder: Path) -> None:
+        """Put the items into their file in a folder, whole or not at all. Raises `OSError`."""
+        target = folder / self.path.name
+        if not self.added and target == self.path:
+            return
+        with replacing(target) as file:
+            if self.path.exists():
+                with self.path.open("rb") as old:
+                    shutil.copyfileobj(old, file)
+                    if old.tell() and old.seek(-1, 2) and old.read() != b"\n":
+                        file.write(b"\n")
+            if self._new is not None:
+                self._new.seek(0)
+                shutil.copyfileobj(self._new, file)
+
     def close(self) -> None:
-        """Write what is left to write."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        """Remove the temporary file."""
+        if self._new is not None:
+            self._new.close()
+            self._new = None
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to, which takes the place of another one at the end; after a failure that one is as it was.
+    Raises `OSError`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f".{path.name}.new")
+    try:
+        with new.open("wb") as file:
+            yield file
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)

@@ -18,6 +18,8 @@ from tripos.settings import MOST_BYTES, read_untrusted, read_untrusted_raw_lines
 MOST_MEMBER = 256 * 2**20
 """The most bytes of a member of an archive, unpacked."""
 MOST_MEMBERS = 4_000_000
+MOST_VALUE = 1e100
+"""The largest score: sums of squares of such are numbers."""
 ZSTD = 93
 LOCAL_HEADER = struct.Struct("<26xHH")
 """The lengths of the name and of the extra field, in the header before a member."""
@@ -155,10 +157,10 @@ def amount(value: Any) -> float | None:
 
 
 def finite(value: Any) -> float | None:
-    """Return a finite number, also of true and false; none for any other value.
+    """Return a number that figures can be made of, also of true and false; none for any other value.
 
-    >>> finite(True), finite(float("nan")), finite("1"), finite(10**400)
-    (1.0, None, None, None)
+    >>> finite(True), finite(float("nan")), finite("1"), finite(10**400), finite(1.7e308)
+    (1.0, None, None, None, None)
     """
     if not isinstance(value, int | float):
         return None
@@ -166,7 +168,7 @@ def finite(value: Any) -> float | None:
         found = float(value)
     except OverflowError:
         return None
-    return found if math.isfinite(found) else None
+    return found if abs(found) <= MOST_VALUE else None
 
 
 def said_as_json(value: Any) -> str:

@@ -136,18 +136,20 @@ else:
 
 
 class Locks:
-    """The locks that one owner holds in a store. Two of them exclude each other, also within one process."""
+    """The locks that one owner holds in a store, or in another folder. Two of them exclude each other, also within one
+    process."""
 
-    def __init__(self, root: Path) -> None:
-        """Open the file, and make it where it is not there. Raises `OSError` where that is not allowed."""
+    def __init__(self, root: Path, name: str = CLAIMS) -> None:
+        """Open the file of that name, and make it where it is not there. Raises `OSError` where that is not
+        allowed."""
         self.real = fcntl is not None
         self._owned = sys.platform == "linux"
         self._held: set[int] = set()
         self._file: int = -1
         if self._owned:
-            self._file = os.open(root / CLAIMS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._file = os.open(root / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         elif self.real:
-            self._process = _OfProcess.of(root / CLAIMS)
+            self._process = _OfProcess.of(root / name)
 
     def __del__(self) -> None:
         # A store keeps its locks for as long as it is used, and nobody closes a store.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -300,7 +301,8 @@ class _SampleReader:
             for name, part in parts:
                 worth = self._worth(part)
                 if worth is None and status is None:
-                    kind = "without a value" if part is None or isinstance(part, float) else "that is no number"
+                    plain = part is None or (isinstance(part, float) and not math.isfinite(part))
+                    kind = "without a value" if plain else "that is no number, or one above 1e100"
                     self.left.note(f"score of `{scorer}` {kind}", self.place)
                 failed = (status, error) if worth is None else (None, None)
                 yield LoggedScore(name, rater, worth, kept, reason, *failed)
