@@ -12,7 +12,8 @@ from tests.lengths import spread
 from tripos_compiler.language.library.functions.answers.exams import option_letters
 from tripos_compiler.language.library.functions.answers.extraction import choice_letters
 from tripos_compiler.language.library.functions.answers.options import chosen_option
-from tripos_compiler.language.library.functions.layout import lettered
+from tripos_compiler.language.library.functions.layout import lettered, letters_for, numbered
+from tripos_compiler.language.library.partiality import Undefined
 
 REPLIES = (
     *(
@@ -68,6 +69,30 @@ def test_the_letter_of_an_option_is_read_as_it_was_printed(form: str, count: int
     place %= count
     letter = lettered(options).splitlines()[place].partition(". ")[0]
     assert chosen_option(form.format(letter, text=options[place]), options) == letter
+
+
+MARKS = ("{}. ", "{}) ", "({}) ", "{}: ", "[{}] ", "{}、", "（{}）", "{}\t")
+
+
+@pytest.mark.parametrize("mark", MARKS)
+@given(count=st.integers(2, 60), place=st.integers(0, 59), letters=st.sampled_from(["", "甲乙丙丁", "abcd"]))
+def test_an_option_that_is_repeated_as_it_was_shown_is_that_option(
+    mark: str, count: int, place: int, letters: str
+) -> None:
+    options = texts_of(min(count, len(letters) or count))
+    place %= len(options)
+    lines = lettered(options, letters, mark).splitlines()
+    letter = letters_for(options, letters)[place]
+    assert lines[place] == mark.replace("{}", letter) + options[place]
+    assert chosen_option(lines[place], options, letters) == letter
+    assert chosen_option(mark.format(letter).strip(), options, letters) == letter
+
+
+@pytest.mark.parametrize("mark", ["", "A) ", "{}{} ", "{ } ", "{} or {}: "])
+def test_a_mark_without_one_place_for_the_letter_lays_out_nothing(mark: str) -> None:
+    for layout in (lettered, numbered):
+        with pytest.raises(Undefined, match="once"):
+            layout(["a", "b"], mark=mark)
 
 
 @each("letter", string.ascii_uppercase)

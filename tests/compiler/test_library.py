@@ -234,8 +234,14 @@ def test_sets_are_laid_out_in_order() -> None:
 
 @given(st.lists(st.text(max_size=5), max_size=5))
 def test_every_layout_has_a_line_for_each_item(items: list[str]) -> None:
-    for name in ("bullets", "numbered", "lettered"):
-        assert call(name, items).count("\n") == max(0, len(items) - 1) + sum(item.count("\n") for item in items)
+    for name, more in (
+        ("bullets", ()),
+        ("numbered", ()),
+        ("lettered", ()),
+        ("numbered", ("({}) ",)),
+        ("lettered", ("", "[{}]")),
+    ):
+        assert call(name, items, *more).count("\n") == max(0, len(items) - 1) + sum(item.count("\n") for item in items)
 
 
 # --- numbers ---

@@ -57,6 +57,22 @@ def test_a_sound_exam_is_not_warned_of(tmp_path: Path) -> None:
     assert warned(tmp_path) == []
 
 
+@pytest.mark.parametrize(
+    ("letters", "said"),
+    [("", ""), (', "I II III"', ', "I II III"'), (', "I II III", "({}) "', ', "I II III"'), (', mark: "({}) "', "")],
+)
+def test_options_are_looked_at_whatever_letters_and_mark_they_have(tmp_path: Path, letters: str, said: str) -> None:
+    told = 'prompt """{{ item.question }}\n{{ lettered(item.options' + letters + ') }}"""'
+    read = f"key_place(readable(chosen_option(reply.text, item.options{said})), item.options{said})"
+    spec = EXAM.replace('prompt "{{ item.question }}\\n{{ lettered(item.options) }}"', told).replace(
+        RIGHT, f"{read} == key_place(item.answer, item.options)"
+    )
+    twice = [{**row, "options": ["one", "two", "one"]} if row["number"] == 2 else row for row in rows()]
+    assert not [each for each in warned(tmp_path, spec) if each.startswith(("E", "W10"))]
+    doubles = [each for each in warned(tmp_path, spec, twice) if each.startswith("W1009")]
+    assert doubles and all("row 2 " in each for each in doubles)
+
+
 def test_what_a_measure_reads_of_options_is_warned_of_too(tmp_path: Path) -> None:
     measured = EXAM.replace(
         f"score right = {RIGHT}", f'score said = contains(reply.text, "I")\n  measure m = mean({RIGHT})'

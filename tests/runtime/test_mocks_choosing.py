@@ -40,6 +40,9 @@ FORMS = {
                      "  score right = trim(reply.text) == put.letter", ""),
     "other letters": ('    prompt "{{ item.question }}\\n{{ put.text }}\\nWhich one?"', CHOSEN, "甲乙丙丁"),
     "Roman numerals": ('    prompt "{{ item.question }}\\n{{ put.text }}\\nWhich one?"', CHOSEN, "I II III IV"),
+    "brackets": ('    prompt "{{ item.question }}\\n{{ put.text }}\\nWhich one?"', CHOSEN, ""),
+    "square brackets": ('    prompt "{{ item.question }}\\n{{ put.text }}\\nWhich one?"', CHOSEN, ""),
+    "colons": ('    prompt "{{ item.question }}\\n{{ put.text }}\\nWhich one?"', CHOSEN, ""),
     "a choice": ('    prompt "{{ item.question }}\\n{{ put.text }}"\n    returns choice(A, B, C, D)',
                  "  score right = reply == put.letter", ""),
     "a record": ('    prompt "{{ item.question }}\\n{{ put.text }}"\n    returns { why text, letter choice(A, B, C, D) }',
@@ -47,6 +50,7 @@ FORMS = {
     "a likelihood": ('    prompt "{{ item.question }}"\n    likelihood of put.options',
                      "  score right = reply.likeliest == put.right", ""),
 }  # fmt: skip
+MARKS = {"brackets": "({}) ", "square brackets": "[{}] ", "colons": "{}: "}
 ITEMS = 40
 
 
@@ -61,6 +65,7 @@ def figures(tripos: Command, form: str, language: str, model: str) -> tuple[floa
     """Return the share of right replies, and of those that could be read, for a form of a question."""
     ask, score, letters = FORMS[form]
     told = f' lettered "{letters}"' if letters else ""
+    told += f' marked "{MARKS[form]}"' if form in MARKS else ""
     given = f', "{letters}"' if letters else ""
     read = READ.get(form, f'default(chosen_option(reply.text, put.options{given}), "") != ""')
     spec = HEAD.format(language=language, letters=told, ask=ask, score=score.replace("{letters}", given), read=read)

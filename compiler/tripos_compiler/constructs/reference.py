@@ -56,6 +56,7 @@ SLOTS: dict[str, str] = {
     "KEY": "an expression for the right option: its position, counted from 0, or its letter",
     "DRAW": "an expression for a text, which decides the order",
     "LETTERS": 'letters in quotation marks, `"甲乙丙丁"`, or words: `"I II III IV"`',
+    "MARK": 'the text before an option, with `{}` in place of its letter: `"({}) "`',
     "TOOLS": "names of tools, and an expression of type `tools`, such as a column: `item.functions`",
     "SEPARATOR": "a text in quotation marks, between worked examples",
     "LINK": "a text in quotation marks, between a question and its answer",

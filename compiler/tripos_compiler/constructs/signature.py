@@ -58,6 +58,7 @@ KINDS = {
     "DIGEST": "a string",
     "SEPARATOR": "a string",
     "LETTERS": "a string",
+    "MARK": "a string",
     "LINK": "a string",
     "NAMES": "a name",
     "LOCALE": "a locale such as `de`",
@@ -72,7 +73,7 @@ NAME_SLOTS = frozenset(
     }
 )
 STRING_SLOTS = frozenset(
-    {"PATH", "STRING", "VERSION", "COLUMN", "OTHER", "PLACE", "DIGEST", "SEPARATOR", "LINK", "LETTERS"}
+    {"PATH", "STRING", "VERSION", "COLUMN", "OTHER", "PLACE", "DIGEST", "SEPARATOR", "LINK", "LETTERS", "MARK"}
 )
 
 

@@ -182,7 +182,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct(
         "options",
         ("scenario",),
-        "options NAME from OPTIONS with key KEY [shuffled by DRAW] [lettered LETTERS]",
+        "options NAME from OPTIONS with key KEY [shuffled by DRAW] [lettered LETTERS] [marked MARK]",
         "the options of a question as they are shown, and the place and letter of the right one",
     ),
     Construct("named", (FILE,), "let CALL = VALUE", "a named value with parameters, for every file", keyword="let"),

@@ -170,6 +170,7 @@ NO_PATTERN = Partial(
 NO_SEPARATOR = Partial(("separator",), "the separator is empty", "write the separator out", _is_written("separator"))
 NOTHING_OLD = Partial(("old",), "what is replaced is empty", "write out what is replaced", _is_written("old"))
 NO_MARKER = Partial(("marker",), "the marker is empty", "write the marker out", _is_written("marker"))
+NO_SIGN = Partial(("mark",), "the mark does not have `{}` once", "write the mark out", _is_written("mark"))
 NO_RUN = Partial(("run",), "the run is shorter than a word", "write the length of the run out", _is_written("run"))
 NO_REFERENCE = Partial(
     ("reference",), "there is no reference", "rule it out: `when length(…) > 0`", _has_reference("reference")

@@ -159,8 +159,8 @@ GROUPS: dict[str, tuple[Function, ...]] = {
     ),
     "Layout": (
         define(layout.bullets),
-        define(layout.numbered),
-        define(layout.lettered),
+        define(layout.numbered, check=layout.has_no_sign, partial=partiality.NO_SIGN),
+        define(layout.lettered, check=layout.has_no_sign, partial=partiality.NO_SIGN),
         define(layout.letters_for),
         define(layout.json),
     ),

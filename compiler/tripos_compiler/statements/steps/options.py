@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.language import subexpressions
+from tripos_compiler.language.library import FUNCTIONS
 from tripos_compiler.plan import Call, Expr, IntegerType, ListType, Literal_, TextType, Type
 from tripos_compiler.resolve import Binding, Program, Scope
 from tripos_compiler.source import Text
@@ -20,7 +21,7 @@ TEXTS = ListType(of=TextType())
 
 
 def lower_shown_options(steps: Steps, statement: Statement) -> bool:
-    """`options NAME from OPTIONS with key KEY [shuffled by DRAW] [lettered LETTERS]`."""
+    """`options NAME from OPTIONS with key KEY [shuffled by DRAW] [lettered LETTERS] [marked MARK]`."""
     name = statement.name()
     good = steps.free(name)
     steps.program.index.scopes.append((statement.syntax("options").span, dict(steps.scope)))
@@ -48,8 +49,11 @@ def bind_options(program: Program, scope: Scope, statement: Statement) -> Bindin
         return None
     if given is None or key is None or (draw is not None and by is None):
         return None
-    written = statement.find("letters")
-    letters = {"letters": Literal_(value=written.value)} if isinstance(written, Text) else {}
+    letters, mark = _literal(statement, "letters"), _literal(statement, "mark")
+    wrong = FUNCTIONS["lettered"].check({name: each.value for name, each in mark.items()})
+    if isinstance(wrong, str):
+        program.diagnostics.error("E0303", wrong, statement.syntax("mark").span, help='for example `marked "({}) "`')
+        return None
     options = given.expr if by is None else Call(function="shuffled", args=(given.expr, by.expr))
     shown = Call(function="letters_for", args=(options,), named=letters)
     place: Expr = key.expr
@@ -63,13 +67,19 @@ def bind_options(program: Program, scope: Scope, statement: Statement) -> Bindin
     name, span = statement.name().text, statement.name().span
     fields: dict[str, tuple[Type, Expr]] = {
         "options": (TEXTS, options),
-        "text": (TextType(), Call(function="lettered", args=(options,), named=letters)),
+        "text": (TextType(), Call(function="lettered", args=(options,), named={**letters, **mark})),
         "letters": (TEXTS, shown),
         "right": (IntegerType(), place),
         "letter": (TextType(), Call(function="nth", args=(shown, place))),
     }
     bound = {field: Binding((name, field), type_, {}, expr, span, may) for field, (type_, expr) in fields.items()}
     return Binding((name,), None, bound, span=span)
+
+
+def _literal(statement: Statement, slot: str) -> dict[str, Literal_]:
+    """Return the argument that a string in a slot is, by the name of its parameter; none where it is left out."""
+    written = statement.find(slot)
+    return {slot: Literal_(value=written.value)} if isinstance(written, Text) else {}
 
 
 def letter_shown(scope: Scope, options: Sequence[Statement], told: Sequence[Expr]) -> Binding | None:

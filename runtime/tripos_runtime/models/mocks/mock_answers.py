@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from tripos_runtime.models.mocks.mock_values import draw, sentences
 
-LINE = re.compile(r"^[^\S\n]*[(（]?([^\W\d_]{1,4})(?:[.．、)）]|[:：](?=\s))[^\S\n]*(\S.*)$")
+LINE = re.compile(r"^[^\S\n]*[(（\[【]?([^\W\d_]{1,4})(?:[.．、)）\]】]|[:：](?=\s))[^\S\n]*(\S.*)$")
 ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X")
 BARE = re.compile(
     r"(?i)\b(?:only|just|nothing but|single|one)\s+(?:the\s+)?letter\b|\bletter\s+(?:only|alone)\b"

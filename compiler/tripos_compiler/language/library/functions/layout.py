@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json as jsonlib
 import unicodedata
-from collections.abc import Collection, Set as AbstractSet
+from collections.abc import Collection, Mapping, Set as AbstractSet
 from functools import cache
 from itertools import count, islice, product
 from typing import Any
 
 from tripos_compiler.language.library.functions.late_patterns import late_pattern
+from tripos_compiler.language.library.partiality import Undefined
 from tripos_compiler.language.library.types import ordered, sorted_items
 
 _WHOLE = late_pattern(r"[^\ud800-\udfff]+")
@@ -125,20 +126,31 @@ def bullets(items: Collection[str]) -> str:
     return "\n".join(f"- {item}" for item in ordered(items))
 
 
-def numbered(items: Collection[str]) -> str:
+SIGN = "{}"
+"""Stands in a mark where the letter or the number does."""
+MARK = f"{SIGN}. "
+
+
+def numbered(items: Collection[str], mark: str = MARK) -> str:
     """Return a line for each item, numbered from 1; those of a set in order.
+
+    `mark` is what stands before an item, all of it, with `{}` in place of the number: `"({}) "`, `"Step {}: "`.
 
     >>> print(numbered(["a", "b"]))
     1. a
     2. b
+    >>> print(numbered(["a", "b"], "({}) "))
+    (1) a
+    (2) b
     """
-    return "\n".join(f"{number}. {item}" for number, item in enumerate(ordered(items), 1))
+    return _marked([str(number) for number in range(1, len(items) + 1)], items, mark)
 
 
-def lettered(items: Collection[str], letters: str = "") -> str:
+def lettered(items: Collection[str], letters: str = "", mark: str = MARK) -> str:
     """Return a line for each item, lettered from A, after Z from AA; those of a set in order.
 
-    `letters` names others, in order: each character of it, or each word.
+    `letters` names others, in order: each character of it, or each word. `mark` is what stands before an item, all of
+    it, with `{}` in place of the letter: `"({}) "`, `"{}) "`, `"{}: "`, `"[{}] "`.
 
     >>> print(lettered(["a", "b"]))
     A. a
@@ -146,10 +158,31 @@ def lettered(items: Collection[str], letters: str = "") -> str:
     >>> print(lettered(["3", "5"], "I II III IV"))
     I. 3
     II. 5
+    >>> print(lettered(["3", "5"], "", "({}) "))
+    (A) 3
+    (B) 5
     """
-    return "\n".join(
-        f"{letter}. {item}" for letter, item in zip(letters_for(items, letters), ordered(items), strict=True)
-    )
+    return _marked(letters_for(items, letters), items, mark)
+
+
+def _marked(signs: Collection[str], items: Collection[str], mark: str) -> str:
+    if mark.count(SIGN) != 1:
+        raise Undefined(NO_SIGN)
+    before, after = mark.split(SIGN)
+    return "\n".join(f"{before}{sign}{after}{item}" for sign, item in zip(signs, ordered(items), strict=True))
+
+
+NO_SIGN = f"the mark must have `{SIGN}` once, where the letter or the number stands"
+
+
+def has_no_sign(given: Mapping[str, object]) -> str | None:
+    """Return the error of a literal mark.
+
+    >>> has_no_sign({"mark": "A) "}), has_no_sign({"mark": "{}) "})
+    ('the mark must have `{}` once, where the letter or the number stands', None)
+    """
+    mark = given.get("mark")
+    return NO_SIGN if isinstance(mark, str) and mark.count(SIGN) != 1 else None
 
 
 def letters_for(items: Collection[str], letters: str = "") -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.language import NoValue, Unavailable, evaluate, names_in, paths_in, subexpressions
+from tripos_compiler.language.library import arguments_of
 from tripos_compiler.plan import Ask, Call, Column, Converse, Expr, Retrieve, Scenario, Score, Step
 from tripos_compiler.resolve import Program
 from tripos_compiler.source import Span
@@ -23,8 +24,8 @@ from tripos_compiler.statements.steps import Steps, length_in
 
 MOST_ROWS = 2_000
 """So many rows are compared with each other."""
-LETTERED = frozenset({"chosen_option", "lettered"})
-"""Functions whose last positional argument is the options of a question."""
+LETTERED = {"chosen_option": "options", "lettered": "items"}
+"""The functions that take the options of a question, and the parameter that does."""
 
 
 def check_protocol(
@@ -132,7 +133,7 @@ def _options(
     for step in steps.lowered:
         for expr in step_expressions(step):
             for call in (part for part in subexpressions(expr) if isinstance(part, Call) and part.function in LETTERED):
-                options = call.args[-1]
+                options = arguments_of(call)[LETTERED[call.function]]
                 key = options.model_dump_json()
                 if not names_in(options) <= known or key in seen:
                     continue
