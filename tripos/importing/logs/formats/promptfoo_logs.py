@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tripos.importing.logs.entries import LeftOut, Log, LoggedSample, LoggedScore, LogHeader, OwnFigure
 from tripos.importing.logs.formats.prompts import as_messages, item_of, prompt_turns
@@ -29,8 +29,22 @@ def open_promptfoo(path: Path, value: Any) -> list[Log]:
     head = mapping(value)
     results = mapping(head.get("results"))
     rows = entries(results.get("results"))
-    models = dict.fromkeys(_model(row) for row in rows)
-    return [_log(path, head, results, rows, model) for model in models]
+    names = _names_of_columns(results)
+    models: dict[str, list[_Placed]] = {}
+    for number, (row, test) in enumerate(zip(rows, _tests(rows), strict=True), 1):
+        model = names.get(count(mapping(row).get("promptIdx")), _model(row))
+        models.setdefault(model, []).append(_Placed(f"result {number}", mapping(row), *test))
+    told = dict.fromkeys(model for model in (*names.values(), *models) if model in models)
+    return [_log(path, head, results, names, models[model], model) for model in told]
+
+
+class _Placed(NamedTuple):
+    """A result: the name of its test, and which of the repeats of the test it is."""
+
+    place: str
+    row: Mapping[str, Any]
+    test: str
+    repeat: int
 
 
 def _model(row: Any) -> str:
@@ -39,7 +53,47 @@ def _model(row: Any) -> str:
     return text(told.get("label")) or text(told.get("id")) or text(provider) or "unknown"
 
 
-def _log(path: Path, head: Mapping[str, Any], results: Mapping[str, Any], rows: Sequence[Any], model: str) -> Log:
+def _names_of_columns(results: Mapping[str, Any]) -> dict[int | None, str]:
+    """Return the name of the model of each column, which is a provider with a prompt. Several providers that have one
+    name, such as those that differ in their settings, are told apart by a number.
+
+    >>> column = {"provider": "a", "raw": "x"}
+    >>> _names_of_columns({"prompts": [column, {"provider": "a", "raw": "y"}, column]})
+    {0: 'a', 1: 'a', 2: 'a:2'}
+    """
+    seen: Counter[tuple[str, str, str]] = Counter()
+    names: dict[int | None, str] = {}
+    for column, each in enumerate(map(mapping, entries(results.get("prompts")))):
+        provider = text(each.get("provider"))
+        if provider:
+            key = provider, said_as_json(each.get("raw")), said_as_json(each.get("label"))
+            seen[key] += 1
+            names[column] = provider if seen[key] == 1 else f"{provider}:{seen[key]}"
+    return names
+
+
+def _tests(rows: Sequence[Any]) -> list[tuple[str, int]]:
+    """Return the name of the test of each result, and which of its repeats it is: `--repeat` gives a number of its own
+    to each repeat of a test."""
+    numbers: dict[str, dict[int, None]] = {}
+    found = []
+    for row in map(mapping, rows):
+        test, number = said_as_json(row.get("testCase")), count(row.get("testIdx"))
+        found.append((test, number))
+        if number is not None:
+            numbers.setdefault(test, {})[number] = None
+    placed = {test: sorted(some) for test, some in numbers.items()}
+    return [("", 0) if number is None else (str(placed[test][0]), placed[test].index(number)) for test, number in found]
+
+
+def _log(
+    path: Path,
+    head: Mapping[str, Any],
+    results: Mapping[str, Any],
+    names: Mapping[int | None, str],
+    rows: Sequence[_Placed],
+    model: str,
+) -> Log:
     config = mapping(head.get("config"))
     task = text(config.get("description")) or TOOL
     about = {
@@ -51,16 +105,15 @@ def _log(path: Path, head: Mapping[str, Any], results: Mapping[str, Any], rows: 
         "prompts": [text(mapping(each).get("raw")) for each in entries(results.get("prompts"))],
     }
     identity = f"{TOOL}:{text(head.get('evalId')) or text(results.get('timestamp')) or path.name}:{model}"
-    figures = tuple(_figures(task, results, model))
+    columns = [each for number, each in enumerate(entries(results.get("prompts"))) if names.get(number) == model]
+    figures = tuple(_figures(task, columns))
     header = LogHeader(TOOL, task, identity, {name: each for name, each in about.items() if each}, figures)
-    own = [(number, row) for number, row in enumerate(rows, 1) if _model(row) == model]
-    return Log(str(path), header, partial(_samples, own, task, model), model)
+    return Log(str(path), header, partial(_samples, rows, task, model), model)
 
 
-def _figures(task: str, results: Mapping[str, Any], model: str) -> Iterator[OwnFigure]:
+def _figures(task: str, columns: Sequence[Any]) -> Iterator[OwnFigure]:
     """Yield the share of tests that a provider passed, and its mean score, over all prompts."""
-    told = [mapping(mapping(each).get("metrics")) for each in entries(results.get("prompts"))
-            if text(mapping(each).get("provider")) == model]  # fmt: skip
+    told = [mapping(mapping(each).get("metrics")) for each in columns]
     counts = [[count(each.get(f"test{kind}Count")) for kind in ("Pass", "Fail", "Error")] for each in told]
     if not told or any(None in each for each in counts):
         return
@@ -72,10 +125,8 @@ def _figures(task: str, results: Mapping[str, Any], model: str) -> Iterator[OwnF
             yield OwnFigure(task, SCORED, "mean", sum(each or 0.0 for each in scores) / tests)
 
 
-def _samples(rows: Sequence[tuple[int, Any]], task: str, model: str, left: LeftOut) -> Iterator[LoggedSample]:
-    for number, said in rows:
-        place = f"result {number}"
-        row = mapping(said)
+def _samples(rows: Sequence[_Placed], task: str, model: str, left: LeftOut) -> Iterator[LoggedSample]:
+    for place, row, name, repeat in rows:
         if "prompt" not in row:
             left.note("result that is none", place)
             continue
@@ -83,8 +134,8 @@ def _samples(rows: Sequence[tuple[int, Any]], task: str, model: str, left: LeftO
         test = mapping(row.get("testCase"))
         wanted = [mapping(each).get("value") for each in entries(test.get("assert"))]
         target = next((each for each in wanted if isinstance(each, str)), None)
-        item = item_of(row.get("testIdx"), turns, target)
-        yield LoggedSample(place, task, model, item, None, _columns(row, turns), list(_scores(row, place, left)))
+        item = item_of(name, turns, target)
+        yield LoggedSample(place, task, model, item, repeat, _columns(row, turns), list(_scores(row, place, left)))
 
 
 def _columns(row: Mapping[str, Any], turns: Sequence[tuple[str, str]]) -> dict[str, Any]:
