@@ -115,3 +115,23 @@ def test_logs_of_two_tools_are_compared_item_by_item(folder: Path, tripos: Comma
     assert row["difference"] == pytest.approx(4 / 6)
     refused = tripos("compare", first["run_id"], second["run_id"])
     assert (refused.code, "S0615" in refused.err) == (2, True)
+
+
+def test_lower_is_better_with_every_filter_and_in_its_own_task(folder: Path, tripos: Command) -> None:
+    """`higher_is_better` names metrics of tasks, and a score is a metric by a filter."""
+    shutil.copytree(LOGS, folder / "logs")
+    (results,) = (folder / "logs").glob("results_*.json")
+    told = json.loads(results.read_text("utf-8"))
+    told["higher_is_better"] = {"sums": {"exact_match": False}, "letters": {"acc": True, "acc_norm": False}}
+    results.write_text(json.dumps(told), "utf-8")
+    runs = tripos("import", "logs", "logs", "--name", "both", "--json").data["logs"]
+    found = {}
+    for run in runs:
+        measures = tripos("report", run["run_id"], "--json").data["measures"]
+        found |= {each["name"]: each["lower_is_better"] for each in measures if each["rows"]}
+    assert found == {
+        "letters.acc": False,
+        "letters.acc_norm": True,
+        "sums.exact_match_strict": True,
+        "sums.exact_match_loose": True,
+    }

@@ -74,8 +74,8 @@ class LogHeader:
     identity: str
     about: Mapping[str, Any]
     figures: Sequence[OwnFigure] = ()
-    lower: frozenset[str] = frozenset()
-    """The scores of which lower values are better."""
+    lower: frozenset[tuple[str, str]] = frozenset()
+    """The scores of which lower values are better, each with its task."""
     status: str = "finished"
     message: str | None = None
 

@@ -141,7 +141,11 @@ class Gathering:
             found.count += not sample.further
             numbers.add(place, number)
             wanted = LoggedTask(task, sample.task, number + 1, [self._score(task, s.name) for s in sample.scores])
-            wanted.lower = {self._score(task, name) for name in log.header.lower if (task, name) in self._scores}
+            wanted.lower = {
+                self._score(task, name)
+                for of, name in log.header.lower
+                if of == sample.task and (task, name) in self._scores
+            }
             wanted.numbers = {self._score(task, s.name) for s in sample.scores if s.value not in (None, 0.0, 1.0)}
             self._want(task, wanted)
             scores = []

@@ -54,17 +54,15 @@ def open_every_eval_ever(path: Path, value: Any) -> list[Log]:
         "versions": {text(library.get("name")) or "library": text(library.get("version"))},
         "settings": next((each["generation_config"] for each in results if each.get("generation_config")), None),
     }
+    titles = {_id_of(each): (_task(benchmark, each), _title(each)) for each in results}
     header = LogHeader(
         TOOL,
         benchmark,
         f"{TOOL}:{name}",
         {key: each for key, each in about.items() if each is not None},
         tuple(figure for each in results if _id_of(each) in rows for figure in _figures(benchmark, each)),
-        frozenset(
-            _title(each) for each in results if mapping(each.get("metric_config")).get("lower_is_better") is True
-        ),
+        frozenset(titles[_id_of(each)] for each in results if _is_lower(each)),
     )
-    titles = {_id_of(each): (_task(benchmark, each), _title(each)) for each in results}
     return [Log(str(path), header, partial(_samples, samples, titles, benchmark, model))]
 
 
@@ -86,6 +84,10 @@ def _title(result: Mapping[str, Any]) -> str:
     config = mapping(result.get("metric_config"))
     name = text(config.get("metric_name")) or text(config.get("metric_id"))
     return name or (text(result.get("evaluation_name")) or "score").rpartition("/")[2]
+
+
+def _is_lower(result: Mapping[str, Any]) -> bool:
+    return mapping(result.get("metric_config")).get("lower_is_better") is True
 
 
 def _figures(benchmark: str, result: Mapping[str, Any]) -> Iterator[OwnFigure]:

@@ -125,6 +125,7 @@ def _header(head: Mapping[str, Any], path: Path) -> LogHeader:
         f"{TOOL}:{text(told.get('eval_id')) or text(told.get('task_id')) or path.name}",
         about,
         tuple(figures(name, mapping(head.get("results")))),
+        frozenset(_own_lower(mapping(head.get("results")))) if is_own_log(head) else frozenset(),
         status=ENDS.get(status, "interrupted"),
         message=None if status == "success" else f"{status}: {error}" if error else status,
     )
@@ -148,17 +149,29 @@ def _figures(task: str, results: Mapping[str, Any]) -> Iterator[OwnFigure]:
 
 def _own_figures(_: str, results: Mapping[str, Any]) -> Iterator[OwnFigure]:
     """Yield the means of scores in a log of Tripos, whose names tell the scenario and the arms."""
-    for each in map(mapping, entries(results.get("scores"))):
-        about, metrics = mapping(each.get("metadata")), mapping(each.get("metrics"))
-        task, name = task_of(about), text(each.get("name"))
-        if task is None or name is None or about.get("kind") != MEAN:
-            continue
-        scenario, _, arms = task.partition(" [")
-        score = name.removeprefix(f"{scenario}: ").removesuffix(f" [{arms}" if arms else "")
+    for task, score, each in _own_means(results):
+        metrics = mapping(each.get("metrics"))
         for figure, here in (("value", "mean"), ("stderr", "stderr")):
             value = finite(mapping(metrics.get(figure)).get("value"))
             if value is not None:
                 yield OwnFigure(task, score, here, value)
+
+
+def _own_lower(results: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the scores in a log of Tripos of which lower values are better."""
+    for task, score, each in _own_means(results):
+        if mapping(each.get("metadata")).get("lower_is_better") is True:
+            yield task, score
+
+
+def _own_means(results: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Yield the means of scores in a log of Tripos, each with its task and its score."""
+    for each in map(mapping, entries(results.get("scores"))):
+        about = mapping(each.get("metadata"))
+        task, name = task_of(about), text(each.get("name"))
+        if task is not None and name is not None and about.get("kind") == MEAN:
+            scenario, _, arms = task.partition(" [")
+            yield task, name.removeprefix(f"{scenario}: ").removesuffix(f" [{arms}" if arms else ""), each
 
 
 def _samples(said: Any, head: Mapping[str, Any], place: str, left: LeftOut) -> Iterator[LoggedSample]:

@@ -107,14 +107,13 @@ def _log(path: Path, head: Mapping[str, Any], name: str, tasks: Sequence[str], m
         "chat_template_sha": head.get("chat_template_sha"),
         "seconds": head.get("total_evaluation_time_seconds"),
     }
-    better = {task: mapping(mapping(head.get("higher_is_better")).get(task)) for task in tasks}
     header = LogHeader(
         TOOL,
         name,
         f"{TOOL}:{text(head.get('date')) or path.name}:{name}",
         {key: value for key, value in about.items() if value is not None},
         tuple(figure for task in tasks for figure in _figures(head, task)),
-        frozenset(str(metric) for task in tasks for metric, higher in better[task].items() if higher is False),
+        frozenset((task, score) for task in tasks for score in _lower(head, task)),
     )
     return Log(str(path), header, partial(_samples, path, head, tasks, model), name)
 
@@ -130,6 +129,15 @@ def _about_task(head: Mapping[str, Any], task: str) -> dict[str, Any]:
         "repeats": config.get("repeats"),
     }
     return {name: value for name, value in about.items() if value is not None}
+
+
+def _lower(head: Mapping[str, Any], task: str) -> Iterator[str]:
+    """Yield the scores of a task of which lower values are better, each by its filter."""
+    higher = mapping(mapping(head.get("higher_is_better")).get(task))
+    for key in mapping(mapping(head.get("results")).get(task)):
+        metric, comma, filter_ = str(key).partition(",")
+        if comma and higher.get(metric) is False:
+            yield _title(metric, filter_)
 
 
 def _figures(head: Mapping[str, Any], task: str) -> Iterator[OwnFigure]:

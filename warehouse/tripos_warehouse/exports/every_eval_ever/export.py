@@ -33,6 +33,7 @@ from tripos_warehouse.exports.every_eval_ever.results import (
 from tripos_warehouse.exports.files import Written, write_lines
 from tripos_warehouse.exports.replies import place_columns
 from tripos_warehouse.exports.tables import open_fields
+from tripos_warehouse.measures import lower_scores
 from tripos_warehouse.query import Connection
 from tripos_warehouse.views import RunRecord, are_counted, arm_columns
 
@@ -88,15 +89,19 @@ def _write(
     scored: dict[str, ResultScores] = {}
     common = {"schema_version": VERSION, "evaluation_id": evaluation, "model_id": about["id"]}
 
+    lower = lower_scores(plan)
+
     def lines() -> Iterator[bytes]:
         for row in _rows(connection, plan, run, model):
             result = name_of(run.benchmark, row, arm_columns(plan))
             line = common | {"evaluation_name": result, "evaluation_result_id": result}
             line |= _instance(plan, row, secrets)
-            known = scored.setdefault(result, ResultScores(row["scenario"], row["metric"], row["scorer"], [], []))
+            way = (row["scenario"], row["metric"]) in lower
+            fresh = ResultScores(row["scenario"], row["metric"], row["scorer"], [], [], way)
+            known = scored.setdefault(result, fresh)
             known.items.append(row["item_id"])
             known.values.append(row["value"])
-            line["evaluation"] = {"score": row["value"], "is_correct": known.is_top(plan, row["value"])}
+            line["evaluation"] = {"score": row["value"], "is_correct": known.is_best(plan, row["value"])}
             yield _checked(line, INSTANCES)
 
     details = write_lines(folder / f"{stem}_samples.jsonl", lines())

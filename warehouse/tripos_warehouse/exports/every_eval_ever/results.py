@@ -33,7 +33,7 @@ SELF_DEPLOYED = ("local", "mock", "ollama", "hosted_vllm", "vllm", "llamafile", 
 """Providers whose models run on a machine of one's own."""
 GENERATION_ARGS = ("temperature", "top_p", "top_k", "max_tokens")
 """The settings that the form has fields for; others are details, as JSON."""
-CORRECT = "true where the score is the highest of its scale"
+CORRECT = "true where the score is the best of its scale"
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,14 @@ class ResultScores:
     scorer: str
     items: list[str]
     values: list[float]
+    lower_is_better: bool = False
 
-    def is_top(self, plan: Plan, value: float) -> bool:
-        """Return true if a value is the highest of its scale; of a score without a highest one it never is."""
-        high = scale(plan, self.scenario, self.metric)[1]
+    def is_best(self, plan: Plan, value: float) -> bool:
+        """Return true if a value is the best of its scale, the lowest where lower is better; of a scale without such an
+        end it never is."""
+        low, high, _ = scale(plan, self.scenario, self.metric)
+        if self.lower_is_better:
+            return low is not None and value <= low
         return high is not None and value >= high
 
 
@@ -108,7 +112,7 @@ def result_of(plan: Plan, run: RunRecord, name: str, scored: ResultScores) -> di
         "metric_name": title.get(plan.benchmark.languages[0]) or scored.metric,
         "metric_unit": "proportion" if truth else "points",
         "additional_details": {"is_correct": CORRECT},
-        **_config(low, high, truth),
+        **_config(low, high, truth, scored.lower_is_better),
         **_judging(plan, run, scored),
     }
     error = found.standard_error

@@ -13,7 +13,7 @@ from typing import Any
 from tripos_compiler.plan import Plan
 from tripos_warehouse.exports.every_eval_ever import scale
 from tripos_warehouse.exports.interchange.units import RunUnit, UnitScore, arms_text, figure_name
-from tripos_warehouse.measures import as_told, evaluate
+from tripos_warehouse.measures import as_told, evaluate, lower_scores
 from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics.intervals import mean_of_cells
 from tripos_warehouse.views import RunRecord
@@ -71,6 +71,7 @@ class ExportedFigure:
             "scenario": self.scenario,
             "metric": self.metric,
             "evaluator": self.evaluator,
+            "lower_is_better": self.lower_is_better or None,
             **{f"arm {name}": value for name, value in self.arms.items()},
             **self.by,
         }
@@ -122,6 +123,7 @@ class ScoreMeans:
 
     def figures(self, plan: Plan) -> Iterator[ExportedFigure]:
         """Yield the means, in the order in which their first score came."""
+        lower = lower_scores(plan)
         for each in self._gathered.values():
             low, high, _ = scale(plan, each.unit.scenario, each.first.metric)
             found = mean_of_cells(each.values, each.items, ends=None if low is None or high is None else (low, high))
@@ -136,6 +138,7 @@ class ScoreMeans:
                 items=len(set(each.items)),
                 without_value=each.without,
                 reason=found.reason,
+                lower_is_better=(each.unit.scenario, each.first.metric) in lower,
                 metric=each.first.metric,
                 scenario=each.unit.scenario,
                 evaluator=each.first.evaluator,

@@ -1,6 +1,7 @@
 from .components import (
     MeasureComponents as MeasureComponents,
     call_costs as call_costs,
+    lower_scores as lower_scores,
     measure_components as measure_components,
     scored_step as scored_step,
 )

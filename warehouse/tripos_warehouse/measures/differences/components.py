@@ -147,6 +147,19 @@ def scored_step(plan: Plan, measure: Measure) -> ScoredStep | None:
     return scored if scored is not None and scored.kept else None
 
 
+def lower_scores(plan: Plan) -> frozenset[tuple[str, str]]:
+    """Return the scores of which lower values are better, each by its scenario and metric: every measure that is a mean
+    of them says so."""
+    told: defaultdict[tuple[str, str], set[bool]] = defaultdict(set)
+    for measure in plan.measures:
+        scored = scored_step(plan, measure)
+        for scenario in () if scored is None else scored.scenarios:
+            for step in scored.steps if scored is not None else ():
+                for metric in getattr(step, "metrics", None) or (step.name,):
+                    told[scenario.name, metric].add(measure.lower_is_better)
+    return frozenset(score for score, ways in told.items() if ways == {True})
+
+
 def _mean_of(plan: Plan, measure: Measure) -> tuple[Aggregate | None, Measure]:
     """Return the mean that a measure is, itself or by another name; None where it is anything else."""
     match measure.figure:
