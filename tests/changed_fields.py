@@ -15,6 +15,7 @@ from tripos_compiler.plan import (
     Column,
     Compare,
     Converse,
+    DeclaredSettings,
     Grade,
     Literal_,
     Loop,
@@ -25,6 +26,7 @@ from tripos_compiler.plan import (
     Ref,
     Retrieve,
     Score,
+    SettingCase,
     Settings,
     Shots,
     Speaker,
@@ -91,9 +93,14 @@ def plan() -> Plan:
     return plan_of(compile_text(SPEC))
 
 
-def other_settings() -> list[Settings]:
-    """Settings of which one differs from its default, for each."""
-    return list(_other_settings())
+def other_settings() -> list[DeclaredSettings]:
+    """Settings of which one differs from its default, for each; one of a language, and one under a condition."""
+    made = [DeclaredSettings(**{name: getattr(each, name) for name in each.given}) for each in _other_settings()]
+    cases = [
+        SettingCase(name="stop", settings=Settings(stop=("END",)), language="en"),
+        SettingCase(name="temperature", settings=Settings(temperature=0.5), when=ITEM),
+    ]
+    return [*made, *(DeclaredSettings(cases=(each,)) for each in cases)]
 
 
 def _other_settings() -> Iterator[Settings]:
@@ -143,7 +150,6 @@ OTHER: dict[str, Sequence[Any]] = {
     "returns": [NumberType()],
     "numbers": [{"zh": "de"}, {"en": "fr"}],
     "samples": [4],
-    "stops": [{"en": ("END",)}],
     "draw": [1],
     "settings": other_settings(),
     "speakers": [(HELPER, CANDIDATE), *((CANDIDATE, each) for each in _each(HELPER, _SPEAKER))],

@@ -10,9 +10,9 @@ The same seed gives the same bytes. Every spec compiles without an error, and de
 compared one. The role `encoder`, where there is one, is filled by `mock/embedding`, which embeds; all other models are
 scripted. `tests/plan_exactness.py` runs them in process; for a run by the command line put `script` behind a server.
 
-The specs have scenarios over rows or axes alone; arms; conditions on items, axes, arms and replies; holes whose value
-may be undefined for an item or for a reply; passages; samples; judges, panels and verdicts in expressions; compare;
-converse; shots; retrieve; data sets that models write, review and walk through a tree for.
+The specs have scenarios over rows or axes alone; arms; conditions on items, axes, arms and replies, also of settings;
+holes whose value may be undefined for an item or for a reply; passages; samples; judges, panels and verdicts in
+expressions; compare; converse; shots; retrieve; data sets that models write, review and walk through a tree for.
 
 `python -m tests.generated_specs SEED FOLDER` writes one and prints it.
 """
@@ -27,8 +27,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests import generated_settings
 from tests.generated_chats import Step, go_on, script
 from tests.generated_replies import WORDS
+from tests.generated_settings import LEVEL
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ MADE_FLAGS = ("kind == a", "item.size > 2", "words(item.task) > 1", "6 / item.si
 ARMS = {"style": "rich", "help": "given"}
 SCORERS = {
     "good": 'good(said: text) by judge { prompt "Is it good? {{ said }}", gives bool }',
-    "level": 'level(said: text) by judge { prompt "How good is it? {{ said }}", gives 1..5 }',
+    "level": f'level(said: text) by judge {{ prompt "How good is it? {{{{ said }}}}", gives 1..5\n  {LEVEL} }}',
     "better": 'better(one: text, two: text) by judge { prompt "1: {{ one }} 2: {{ two }}", gives choice(one, two, tie) }',
 }
 AXIS_TEXTS = ("kind", "size")
@@ -84,6 +86,7 @@ class _Writer:
 
     def __init__(self, dice: random.Random) -> None:
         self.dice = dice
+        self.aside = random.Random(str(dice.getstate()))
         self.roles: dict[str, tuple[str, ...]] = {}
         self.files: dict[str, str | list[Mapping[str, Any]]] = {}
         self.uses: set[str] = set()
@@ -207,6 +210,7 @@ class _Writer:
             "    returns { task text, hint text?, size 0..9 }",
             f"    retries {self.dice.randrange(3)}",
         ]
+        lines += generated_settings.of_author(self)
         if self.chance(0.4):
             lines.append("    require item.size > 1")
         if self.chance(0.3):
@@ -239,12 +243,12 @@ class _Writer:
             texts += [*step.texts, *step.numbers, *step.printed, *step.texts[:1] * 3]
         return "{{ " + _escaped(self.dice.choice(texts)) + " }}"
 
-    def flag(self, arms: Sequence[str] = ()) -> str:
-        """Return a condition, which may look at these arms."""
+    def flag(self, arms: Sequence[str] = (), alone: bool = False) -> str:
+        """Return a condition, which may look at these arms; `alone`, one that can hold whatever the rows are."""
         flags = [*self.flags, *(f"{arm} == {ARMS[arm]}" for arm in arms for _ in range(4))]
         flags += [each for step in self.steps for each in step.flags]
         one = self.dice.choice(flags)
-        if self.chance(0.25):
+        if not alone and self.chance(0.25):
             return f"{one} {self.dice.choice(('and', 'or'))} {self.dice.choice(flags)}"
         return one
 
@@ -273,6 +277,7 @@ class _Writer:
                 '    shots 2 from pool where pool.level > 0 { prompt "{{ pool.stem }}", reply "{{ pool.level }}" }'
             )
             self.uses.add("shots")
+        lines += generated_settings.of_ask(self)
         go_on(self, role, lines)
         step = Step(name, role == "candidate" or self._built("\n".join(lines)), [f"{name}.text"], role=role)
         step.texts += [f"{name}.prompt", f'nth(split({name}.text, "ANSWER:"), 1)', f"last(lines({name}.text))"]
@@ -307,7 +312,7 @@ class _Writer:
         lines = [
             f"  converse {name}{self.when(0.25)} {{",
             f'    {opens} {{ system "{name}: {" ".join(f"{{{{ {each} }}}}" for each in self.base)} {self.hole()}" }}',
-            f'    {other} {{ system "You listen." }}',
+            f'    {other} {{ system "You listen."{generated_settings.of_speaker(self)} }}',
             f"    opens {opens}",
             f'    until {self.dice.choice((opens, other))} says "yes"',
             f"    limit {self.dice.randint(2, 5)} turns",

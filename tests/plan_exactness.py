@@ -69,7 +69,7 @@ class CountingCaller:
         if isinstance(said, ModelError):
             raise said
         assert isinstance(said, Said)
-        tokens = len(said.text) // 4 + 1
+        tokens = min(len(said.text) // 4 + 1, request.settings.max_tokens or MOST_OUT)
         sent = sum(len(message.content) for message in request.messages) // 4
         return Called(Reply(said.text, request.model, said.finish_reason, sent, tokens, 0.0), 1, 0.1)
 

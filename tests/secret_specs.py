@@ -39,6 +39,8 @@ class _Writer:
 
     def __init__(self, dice: random.Random) -> None:
         self.dice = dice
+        self.aside = random.Random(str(dice.getstate()))
+        """Decides what was added since: so each seed keeps the rest of its spec."""
         self.risk = dice.choice((0.0, 0.04, 0.12, 0.3))
         """How often a secret is taken where a public value would do."""
         self.files: Files = {}
@@ -428,6 +430,10 @@ class _Writer:
             lines.append(f'    system "You are {name}. {self.hole()}"')
         if self.arms and self.chance(0.5):
             lines.append(f'    prompt "More: {self.hole()}" when style == rich')
+        dice, self.dice = self.dice, self.aside
+        if self.chance(0.15):
+            lines.append(f"    temperature 0.7 when {self.flag()}")
+        self.dice = dice
         if self.chance(0.25):
             lines.append(self._shots())
         if self.chance(0.2):

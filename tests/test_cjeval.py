@@ -105,7 +105,9 @@ def sent_to(own: tuple[Plan, CaseSource], unit: Unit, step: str) -> list[str]:
     plan, source = own
     ask, questions = unit.bound.asks[step], Questions(plan, tuple(source.axes.values()))
     names = {**unit.case.names, **names_after_retrieval(unit)}
-    return [each.content for each in ask_messages(ask, questions.of(ask, "zh"), unit.case, names, source.sources)]
+    return [
+        each.content for each in ask_messages(ask, questions.of(ask, "zh", names), unit.case, names, source.sources)
+    ]
 
 
 def test_an_example_of_tagging_shares_subject_and_an_option_and_is_no_near_duplicate(

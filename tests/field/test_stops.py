@@ -113,4 +113,13 @@ def test_another_stop_of_a_language_is_another_request_there_alone(spec: Path, t
     assert [(line["reused"], line["at_least"], line["at_most"]) for line in told["calls"]] == [
         (2 * COUNT, COUNT, COUNT)
     ]
-    assert [each["text"] for each in told["why"]] == ["step changed: stops"]
+    assert [each["text"] for each in told["why"]] == ["step changed: settings (stop F: in de → Fr: in de)"]
+
+
+def test_a_run_with_stops_by_language_is_replayed(spec: Path, tripos: Command) -> None:
+    first = tripos("run", "mgsm.tripos", "--model", "mock/careful", "--json").data
+    again = tripos("run", "mgsm.tripos", "--model", "replay/results", "--store", "again", "--json").data
+    apart = {"run_id", "elapsed_s", "calls_per_s"}
+    assert {key: each for key, each in again.items() if key not in apart} == {
+        key: each for key, each in first.items() if key not in apart
+    }

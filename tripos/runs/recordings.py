@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -10,9 +10,10 @@ from pathlib import Path
 import orjson
 
 from tripos.ui import Failure
-from tripos_compiler.plan import Ask, Compare, Converse, Grade, Plan, Settings, Verdict
+from tripos_compiler.plan import Ask, Compare, Converse, DeclaredSettings, Grade, Plan, Settings, Verdict
 from tripos_compiler.source import dataclass
-from tripos_runtime.models import Model, ModelError, Reply
+from tripos_runtime.asking import PreparedQuestion, Questions, settings_sent
+from tripos_runtime.models import Message, Model, ModelError, Reply
 from tripos_runtime.models.mocks import ASSISTANT, ReplayModel, request_key
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports import (
@@ -67,9 +68,14 @@ class Recording:
     def _file(self) -> RecordingFile:
         connection = connect(self.store)
         try:
-            settings = _settings(get_plan(connection, self.run))
+            asked = _asked(get_plan(connection, self.run))
             calls = recorded_calls(connection, self.run)
-            return RecordingFile(each for call in calls for each in _recorded(call, settings[call.fingerprint]))
+            return RecordingFile(
+                each
+                for call in calls
+                for settings in asked[call.fingerprint].settings_of(call)
+                for each in _recorded(call, settings)
+            )
         finally:
             connection.close()
 
@@ -144,19 +150,41 @@ def _place(which: str, store_root: Path) -> tuple[Path, str | None]:
     return store_root, which
 
 
-def _settings(plan: Plan) -> dict[str, Settings]:
+@dataclass(frozen=True)
+class _AskedWith:
+    """The settings that requests of a step may have had, and its question."""
+
+    settings: DeclaredSettings
+    question: PreparedQuestion | None = None
+
+    def settings_of(self, call: RecordedCall) -> Iterable[Settings]:
+        """Return the settings of a call; where the store does not tell which, because fewer turns were sent in the
+        end, or nobody was asked, all that there may be."""
+        if not self.settings.cases or self.question is None:
+            return (self.settings.otherwise,)
+        sent = [Message(each["role"], each["content"]) for each in orjson.loads(call.messages)]
+        by = call.identity or call.model
+        found = settings_sent(self.settings, self.question, by, sent, call.number, call.request or "")
+        return self.settings.possible if found is None else (found,)
+
+
+def _asked(plan: Plan) -> dict[str, _AskedWith]:
     """Return what was sent with the requests of every step, by the fingerprint of its replies."""
-    found: dict[str, Settings] = {VECTORS: Settings(max_tokens=0)}
+    found = {VECTORS: _AskedWith(DeclaredSettings(max_tokens=0))}
+    questions, language = Questions(plan, plan.axes), plan.benchmark.languages[0]
     for scenario in plan.scenarios:
         for step in (step for treatment in scenario.treatments for step in treatment.steps):
             match step:
                 case Ask():
-                    found[step.fingerprint] = step.settings
+                    found[step.fingerprint] = _AskedWith(step.settings, questions.at_most(step, language))
                 case Converse():
                     for speaker in step.speakers:
-                        found[settings_key(step.fingerprint, speaker.role)] = speaker.settings
+                        question = questions.longest_turn(step, speaker.role)
+                        key = settings_key(step.fingerprint, speaker.role)
+                        found[key] = _AskedWith(speaker.settings, question)
                 case Grade() | Compare() | Verdict():
-                    found[step.judgement] = plan.scorer(step.scorer).settings
+                    settings = plan.scorer(step.scorer).settings
+                    found[step.judgement] = _AskedWith(settings, questions.at_most(step, language))
     return found
 
 

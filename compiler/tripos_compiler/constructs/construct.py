@@ -26,6 +26,8 @@ class Construct:
     body: str | None = None
     keyword: str | None = None
     once: bool = False
+    for_each_condition: bool = False
+    """Whether further ones may stand in a block that have a condition."""
 
     @property
     def starts_with(self) -> str:

@@ -201,12 +201,19 @@ def _blocks(construct: Construct) -> Iterator[str]:
     inside = [each for each in CONSTRUCTS if construct.body in each.inside]
     page = page_of(construct)
     title = f"in the block of `{construct.starts_with}`" if construct.starts_with else f"in `{construct.shape.shown}`"
-    rows = [(_linked(each, page), each.summary, "at most once" if each.once else "any number") for each in inside]
+    rows = [(_linked(each, page), each.summary, _how_many(each)) for each in inside]
     yield _table((_cell(title), "is", "how many"), rows)
     described = {name for names in PAGES.values() for name in names}
     for each in inside:
         if each.name not in described and each.body != construct.body:
             yield from _blocks(each)
+
+
+def _how_many(construct: Construct) -> str:
+    """Return how often a construct may stand in a block."""
+    if not construct.once:
+        return "any number"
+    return "at most once for each condition" if construct.for_each_condition else "at most once"
 
 
 def statements_table(body: str) -> str:

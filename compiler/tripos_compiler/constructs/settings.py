@@ -21,6 +21,15 @@ class Setting:
     most: float | None = None
     places: tuple[str, ...] = ()
     """The constructs that have it; none where all have it that ask a model."""
+    one: bool = False
+    """Whether it is the same in all requests of a step, as what decides how replies are read."""
+
+    @property
+    def signature(self) -> str:
+        """The value and the condition, as in a signature."""
+        condition = "" if self.one else "[when COND]"
+        parts = (condition, self.written) if self.written == "BLOCK" else (self.written, condition)
+        return " ".join(filter(None, parts))
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -53,7 +62,7 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
     {
         "temperature": Setting("NUMBER", "sampling temperature", 0, 2),
         "max_tokens": Setting("COUNT", "longest reply, in tokens", 1),
-        "stop": Setting("LABELS", "text at which the reply ends; in an `ask` maybe one for each language"),
+        "stop": Setting("LABELS", "text at which the reply ends, maybe one for each language"),
         "top_p": Setting("NUMBER", "nucleus sampling: share of the probability mass to sample from", 0, 1),
         "top_k": Setting("COUNT", "number of most likely tokens to sample from", 1),
         "seed": Setting("COUNT", "seed of the sampling; the next sample has the next number"),
@@ -61,13 +70,18 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
         "frequency_penalty": Setting("NUMBER", "penalty for tokens by their frequency so far", -2, 2),
         "reasoning_effort": Setting("none|minimal|low|medium|high|xhigh", "amount of reasoning before the reply"),
         "top_logprobs": Setting(
-            "COUNT", "the probabilities of so many tokens at each place of the reply", 0, 20, ("ask", "scorer")
+            "COUNT",
+            "the probabilities of so many tokens at each place of the reply",
+            0,
+            20,
+            places=("ask", "scorer"),
+            one=True,
         ),
         "image_detail": Setting("low|high|auto", "how closely the model looks at images", places=("ask", "scorer")),
         "chat_template": Setting(
-            "own", "puts a plain text into the template of a chat that the model's file has", places=("ask",)
+            "own", "puts a plain text into the template of a chat that the model's file has", places=("ask",), one=True
         ),
         "provider": Setting("BLOCK", "fields for the provider, sent unchanged"),
     }
 )
-"""By the name of the field. A text may be written several times, anything else once."""
+"""By the name of the field. A text may be written several times, anything else once for each condition."""

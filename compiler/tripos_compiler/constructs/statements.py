@@ -103,7 +103,8 @@ def read_statements(
             if known is not None and mark == _mark(diagnostics):
                 known[id(entry)] = (entry, statement)
         construct = next(c for group in table.values() for c in group if c.name == statement.construct)
-        earlier = seen.setdefault(construct.name, statement)
+        conditional = construct.for_each_condition and statement.find("cond") is not None
+        earlier = statement if conditional else seen.setdefault(construct.name, statement)
         if construct.once and earlier is not statement:
             message = f"`{construct.starts_with}` is written twice"
             label = Label(earlier.head, "first written here")

@@ -277,10 +277,11 @@ CONSTRUCTS: tuple[Construct, ...] = (
         Construct(
             name,
             each.places or SETTLED,
-            f"{name} {each.written}",
+            f"{name} {each.signature}",
             each.summary,
             body=name if each.written == "BLOCK" else None,
             once=each.written != "LABELS",
+            for_each_condition=not each.one,
         )
         for name, each in SETTINGS.items()
     ),
@@ -316,7 +317,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "scorer",
         (FILE,),
         "scorer CALL by ROLE [then STRONGER when unsure] BLOCK",
-        "a judge, or a reward model",
+        "a judge, or a model that gives a number: a reward, or the similarity of texts",
         body="scorer",
     ),
     Construct(
@@ -335,7 +336,8 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "gives",
         ("scorer",),
         "gives TYPE [metrics] [weighted]",
-        "`allocated metrics`, `reward`, or the type of the verdict; a scale may be `weighted` by token probabilities",
+        "`allocated metrics`, `reward`, `similarity`, or the type of the verdict; a scale may be `weighted` by token "
+        "probabilities",
         once=True,
     ),
     Construct(

@@ -19,10 +19,10 @@ from tripos_compiler.plan import (
     AxisValue,
     CallCount,
     Converse,
+    DeclaredSettings,
     Judging,
     Plan,
     Scenario,
-    Settings,
     Step,
     Verdict,
 )
@@ -118,7 +118,7 @@ def _why(plan: Plan, step: Step) -> str:
     return _fixed(step.settings if isinstance(step, Ask) else step.speakers[0].settings)
 
 
-def _fixed(settings: Settings, scorer: str = "") -> str:
+def _fixed(settings: DeclaredSettings, scorer: str = "") -> str:
     """Return what leaves nothing to chance; what does is shared by calls that are one value."""
     if settings.drawn:
         return f"the same call of `{scorer}`"

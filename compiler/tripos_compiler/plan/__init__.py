@@ -126,7 +126,9 @@ from tripos_compiler.plan.scenarios import (
 from tripos_compiler.plan.settings import (
     LEFT,
     RESERVED,
+    DeclaredSettings,
     Extra,
+    SettingCase,
     Settings,
 )
 from tripos_compiler.plan.steps import (
@@ -206,6 +208,7 @@ __all__ = [
     "DataField",
     "DataFile",
     "Dataset",
+    "DeclaredSettings",
     "Derived",
     "DialogueType",
     "Distinct",
@@ -265,6 +268,7 @@ __all__ = [
     "Score",
     "Scorer",
     "SetType",
+    "SettingCase",
     "Settings",
     "Settling",
     "Shots",

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from tripos_compiler.plan.base import Part, named
 from tripos_compiler.plan.expressions import Expr, NumberType, Texts, Type
-from tripos_compiler.plan.settings import Settings
+from tripos_compiler.plan.settings import DeclaredSettings
 from tripos_compiler.plan.steps import Ask, Converse, Judging, Step
 
 
@@ -86,7 +86,7 @@ class Scorer(Part):
     """Whether the score is the mean of the scale's values, each weighted with the probability of its token."""
     reward: bool = False
     """Whether the value is a reward model's, and not said in a reply."""
-    settings: Settings = Settings()
+    settings: DeclaredSettings = DeclaredSettings()
     samples: int = 1
     """How many times each judge is asked about the same reply: a score is the mean of what it said, and of a bool or a
     choice what most of it was."""

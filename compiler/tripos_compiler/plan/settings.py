@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import product
 from typing import Any, Literal
 
 from pydantic import field_validator
 
 from tripos_compiler.plan.base import Part
+from tripos_compiler.plan.expressions import Expr
 
 Detail = Literal["low", "high", "auto"]
 Template = Literal["own"]
@@ -48,15 +50,9 @@ def as_record(extras: Iterable[Extra]) -> dict[str, Any]:
     return {extra.name: extra.value for extra in extras}
 
 
-class Settings(Part):
-    """The settings of a request, by OpenAI's names. The model determines those that are not given.
-
-    A field is sent, kept and exported by what stands here: one more is a line here, and one in `constructs/settings.py`
-    for how it is written.
-
-    >>> Settings(temperature=0.0).given, Settings() == Settings(stop=())
-    ({'temperature': 0.0}, True)
-    """
+class _Fields(Part):
+    """The settings that there are. A field is sent, kept and exported by what stands here: one more is a line here, and
+    one in `constructs/settings.py` for how it is written."""
 
     temperature: float | None = None
     max_tokens: int | None = None
@@ -73,16 +69,18 @@ class Settings(Part):
     """The text of a plain question stands as a user's message in the template of a chat that the model's file has."""
     provider: tuple[Extra, ...] = ()
 
+
+class Settings(_Fields):
+    """The settings of a request, by OpenAI's names. The model determines those that are not given.
+
+    >>> Settings(temperature=0.0).given, Settings() == Settings(stop=())
+    ({'temperature': 0.0}, True)
+    """
+
     @property
     def given(self) -> dict[str, Any]:
         """The settings that are given, as JSON values by name; `provider` is a record."""
-        found: dict[str, Any] = {}
-        for name in Settings.model_fields:
-            value = getattr(self, name)
-            if value is None or value == ():
-                continue
-            found[name] = as_record(value) if name == "provider" else list(value) if name == "stop" else value
-        return found
+        return {name: _json_value(name, value) for name in NAMES if (value := getattr(self, name)) not in (None, ())}
 
     @property
     def drawn(self) -> bool:
@@ -102,6 +100,137 @@ class Settings(Part):
         (9, None)
         """
         return self if self.seed is None or number == 0 else self.model_copy(update={"seed": self.seed + number})
+
+
+NAMES = tuple(_Fields.model_fields)
+"""The names of the settings."""
+REPEATED = "stop"
+"""The setting of which all texts count that are given, and of every other the first value."""
+MOST_STOPS = 6
+"""Conditions of `stop` whose combinations are tried."""
+
+
+def _json_value(name: str, value: Any) -> Any:
+    return as_record(value) if name == "provider" else list(value) if name == "stop" else value
+
+
+class SettingCase(Part):
+    """A line of one setting that counts for some requests: in a language, where it has one, and where `when` holds."""
+
+    name: str
+    """The name of the setting, which alone `settings` has."""
+    settings: Settings
+    language: str | None = None
+    when: Expr | None = None
+
+    @property
+    def value(self) -> Any:
+        """The value of the setting."""
+        return getattr(self.settings, self.name)
+
+
+class DeclaredSettings(_Fields):
+    """The settings as a spec gives them: its own fields for every request, unless one of the `cases` counts for it.
+
+    Of the cases of a setting the first one counts that holds; the texts of `stop` are those of all that hold.
+
+    >>> from tripos_compiler.plan import Literal_
+    >>> hot = SettingCase(name="temperature", settings=Settings(temperature=0.7), when=Literal_(value=True))
+    >>> found = DeclaredSettings(temperature=0.0, cases=(hot,))
+    >>> found.of("en", lambda when: when.value).temperature, found.of("en", lambda when: False).temperature
+    (0.7, 0.0)
+    """
+
+    cases: tuple[SettingCase, ...] = ()
+
+    @property
+    def otherwise(self) -> Settings:
+        """The settings of a request for which no case counts."""
+        return Settings(**{name: getattr(self, name) for name in NAMES})
+
+    def of(self, language: str, holds: Callable[[Expr], bool]) -> Settings:
+        """Return the settings of one request; `holds` evaluates a condition."""
+        if not self.cases:
+            return self.otherwise
+        counting = [each for each in self.cases if each.when is None or holds(each.when)]
+        return self._with(each for each in counting if each.language in (None, language))
+
+    def _with(self, cases: Iterable[SettingCase]) -> Settings:
+        found: dict[str, Any] = {}
+        for case in cases:
+            if case.name == REPEATED:
+                found[REPEATED] = (*found.get(REPEATED, self.stop), *case.value)
+            else:
+                found.setdefault(case.name, case.value)
+        return self.otherwise.model_copy(update=found)
+
+    def values(self, name: str) -> tuple[Any, ...]:
+        """Return the values that a setting has in some requests, each once."""
+        cases = [case for case in self.cases if case.name == name]
+        if name != REPEATED:
+            return tuple(dict.fromkeys((*(case.value for case in cases), getattr(self, name))))
+        found = [getattr(self._with(()), name)]
+        for language in dict.fromkeys(case.language for case in cases):
+            own = [case for case in cases if case.language in (None, language)]
+            chosen = [case for case in own if case.when is not None]
+            for held in product((False, True), repeat=len(chosen)) if len(chosen) <= MOST_STOPS else ():
+                out = {id(case) for case, holds in zip(chosen, held, strict=True) if not holds}
+                found.append(self._with(case for case in own if id(case) not in out).stop)
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def possible(self) -> Iterator[Settings]:
+        """Yield all settings that a request may have, each once; some that none has, where conditions hang together."""
+        for values in product(*(self.values(name) for name in self.varied)):
+            yield self.otherwise.model_copy(update=dict(zip(self.varied, values, strict=True)))
+
+    @property
+    def widest(self) -> Settings:
+        """The settings of which a reply is the longest and a request the largest, of all that there may be."""
+        longest, details = self.values("max_tokens"), self.values("image_detail")
+        detail: Detail | None = next((each for each in _LARGEST_FIRST if each in details), None)
+        most = None if None in longest else max(longest)
+        return self.otherwise.model_copy(update={"max_tokens": most, "image_detail": detail})
+
+    @property
+    def drawn(self) -> bool:
+        """True if some reply may be drawn at random, as `Settings.drawn` says."""
+        warm = any(each != 0 for each in self.values("temperature"))
+        return warm and any(each != 1 for each in self.values("top_k")) and None in self.values("seed")
+
+    @property
+    def copies(self) -> bool:
+        """True if every request is sent at temperature 0, so that further samples are copies of the first."""
+        return self.values("temperature") == (0,)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The settings that are given, as JSON values by name; of one with cases the list of them, in their order, each
+        with its `value` and when it counts."""
+        found = self.otherwise.given
+        for name in self.varied:
+            lines = [_line(each) for each in self.cases if each.name == name]
+            found[name] = [*lines, *([{"value": found[name]}] if name in found else [])]
+        return found
+
+    @property
+    def varied(self) -> tuple[str, ...]:
+        """The names of the settings that have cases."""
+        return tuple(dict.fromkeys(case.name for case in self.cases))
+
+    def conditions(self) -> Iterator[Expr]:
+        """Yield the condition of every case that has one."""
+        yield from (case.when for case in self.cases if case.when is not None)
+
+
+_LARGEST_FIRST: tuple[Detail | None, ...] = ("high", None, "auto", "low")
+"""How closely images are looked at, by the tokens that it takes at the most."""
+
+
+def _line(case: SettingCase) -> dict[str, Any]:
+    found = {"value": _json_value(case.name, case.value)}
+    found |= {} if case.language is None else {"language": case.language}
+    return found if case.when is None else {**found, "when": case.when.model_dump(mode="json")}
 
 
 LEFT = Settings()

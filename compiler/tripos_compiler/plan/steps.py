@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from tripos_compiler.plan.base import Part
 from tripos_compiler.plan.expressions import ChoiceType, Each, Expr, Loop, RecordType, Texts, Type
 from tripos_compiler.plan.likelihoods import weighed_fields
-from tripos_compiler.plan.settings import Settings
+from tripos_compiler.plan.settings import DeclaredSettings
 from tripos_compiler.plan.tool_calls import Tool
 
 
@@ -69,9 +69,7 @@ class Ask(Part):
     numbers: dict[str, str] = {}
     """For a language the locale in which numbers are read that a reply writes outside JSON; `en` where none is said."""
     samples: int = 1
-    settings: Settings = Settings()
-    stops: dict[str, tuple[str, ...]] = {}
-    """For a language the texts at which the reply ends there, beside those of the settings."""
+    settings: DeclaredSettings = DeclaredSettings()
     element: int | None = None
     """Of an ask for each element of a list, the place of the element that it is about, from 0."""
     when: Expr | None = None
@@ -84,17 +82,6 @@ class Ask(Part):
     """A digest of all that decides whether it is asked: its own condition and those of what it builds on. Empty where
     it always is."""
     fingerprint: str
-
-    def settings_in(self, language: str) -> Settings:
-        """Return the settings of a request in a language."""
-        stops = self.stops.get(language, ())
-        return self.settings if not stops else self.settings.model_copy(update={"stop": (*self.settings.stop, *stops)})
-
-    @property
-    def given_settings(self) -> dict[str, Any]:
-        """The settings that are given, as JSON values by name; texts that are of a language stand by language."""
-        stops = {language: list(self.settings_in(language).stop) for language in self.stops}
-        return self.settings.given | ({"stop": stops} if stops else {})
 
     @property
     def read_as(self) -> Type | None:
@@ -142,7 +129,7 @@ class Speaker(Part):
 
     role: str
     system: Texts | None = None
-    settings: Settings = Settings()
+    settings: DeclaredSettings = DeclaredSettings()
 
 
 class Until(Part):

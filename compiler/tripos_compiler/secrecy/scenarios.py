@@ -18,6 +18,7 @@ from tripos_compiler.plan import (
     Column,
     Compare,
     Converse,
+    DeclaredSettings,
     Grade,
     Hole,
     Items,
@@ -174,6 +175,7 @@ class Following:
         known: set[int] = set()
         for texts in (step.system, step.prompt):
             yield from self._texts(texts, flows, statement.head, known)
+        yield from self._settings(step.settings, flows, statement.head, known)
         if step.chat is not None:
             known.add(id(step.chat))
             written = statement.one_of("chat")
@@ -236,6 +238,12 @@ class Following:
                     known.add(id(hole.expr))
                     yield Told(flows.all(hole.expr), self.places.of(hole, head), into or "this prompt tells")
 
+    def _settings(self, settings: DeclaredSettings, flows: Flows, head: Span, known: set[int]) -> Iterator[Told]:
+        """Yield what the conditions of settings tell: each request has other settings by them."""
+        for when in settings.conditions():
+            known.add(id(when))
+            yield Told(flows.all(when), self.places.of(when, head), "its condition tells")
+
     def _shots(self, shots: Shots, step: str, statement: Statement) -> Iterator[Told]:
         """Yield what worked examples tell: by their texts, by which rows they are, and by whether there are any."""
         own = shots.dataset.rpartition(".")[2]
@@ -269,6 +277,7 @@ class Following:
             written = next((each for each in statement.of("speaker") if each.name().text == speaker.role), statement)
             known: set[int] = set()
             told = [*self._texts(speaker.system, flows, written.head, known), *self._spoken(written.head)]
+            told += self._settings(speaker.settings, flows, written.head, known)
             rest = [expr for expr in expressions_of(speaker) if id(expr) not in known]
             told.append(Told(flows.all(*rest), written.head, "this tells"))
             leaks = self._reaches(speaker.role, [*told, *decided]) or leaks
@@ -340,6 +349,7 @@ class Following:
         known: set[int] = set()
         for texts in (scorer.system, scorer.prompt):
             told += self._texts(texts, own, statement.head, known)
+        told += self._settings(scorer.settings, own, statement.head, known)
         if scorer.chat is not None:
             known.add(id(scorer.chat))
             told.append(Told(own.all(scorer.chat), place, f"`{step.scorer}` tells"))

@@ -34,6 +34,7 @@ from .other_replies import (
 )
 from .plan_questions import (
     Questions as Questions,
+    settings_sent as settings_sent,
 )
 from .prompting import (
     PromptPlaceholders as PromptPlaceholders,

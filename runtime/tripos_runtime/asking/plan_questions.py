@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from typing import Any
 
+from tripos_compiler.language import Missing, Unavailable, evaluate
 from tripos_compiler.language.library import DEFAULT
 from tripos_compiler.plan import (
     Ask,
     Axis,
     Compare,
     Converse,
+    DeclaredSettings,
+    Expr,
     Judging,
     Metric,
     NoLikelihoods,
     Plan,
+    Settings,
     TokenProbability,
     Tool,
     Type,
@@ -26,42 +31,89 @@ from tripos_compiler.source import dataclass
 from tripos_runtime.asking.grading import grade_reader, grade_schema, grade_weigher, verdict_reader
 from tripos_runtime.asking.question import PreparedQuestion, Reader, ReadOutcome, Weigher, text_reader
 from tripos_runtime.asking.statuses import PARSE_FAILURE, status_of_reply, status_of_text
+from tripos_runtime.models import Message
 from tripos_runtime.reading import read, schema_of
 
 
 @dataclass
 class Questions:
     """The questions of a plan's steps. `axes` are those that replies may name values of. A question is that of a
-    language as far as numbers are read in it, and replies end at a text of it."""
+    language as far as numbers are read in it, and that of a row as far as its settings depend on it."""
 
     plan: Plan
     axes: Sequence[Axis]
     _made: dict[tuple[str, str], PreparedQuestion] = field(default_factory=dict)
+    _settled: dict[tuple[str, str, Settings], PreparedQuestion] = field(default_factory=dict)
 
-    def of(self, step: Ask | Judging, language: str) -> PreparedQuestion:
-        """Return what is sent for a step in a language, and how a reply to it is read."""
-        numbers = step.numbers if isinstance(step, Ask) else self.plan.scorer(step.scorer).numbers
-        locale = numbers.get(language, DEFAULT)
-        stops = step.stops.get(language, ()) if isinstance(step, Ask) else ()
-        key = step.fingerprint, "\0".join((locale, *stops))
+    def of(self, step: Ask | Judging, language: str, names: Mapping[str, Any]) -> PreparedQuestion:
+        """Return what is sent for a step in a language, and how a reply to it is read. `names` are those that the
+        conditions of its settings see."""
+        settings = self._settings(step)
+        if settings.cases and not isinstance(step, Ask):
+            names = with_arguments(step, names)
+        return self._settle(self._key(step, language), self.at_most(step, language), settings, language, names)
+
+    def at_most(self, step: Ask | Judging, language: str) -> PreparedQuestion:
+        """Return the question as of the largest request and the longest reply that there may be of it."""
+        key = self._key(step, language)
         if key not in self._made:
-            self._made[key] = self._asked(step, language) if isinstance(step, Ask) else self._judged(step, locale)
+            self._made[key] = self._asked(step, key[1]) if isinstance(step, Ask) else self._judged(step, key[1])
         return self._made[key]
 
-    def turn(self, step: Converse, role: str) -> PreparedQuestion:
+    def turn(self, step: Converse, role: str, language: str, names: Mapping[str, Any]) -> PreparedQuestion:
         """Return what is sent to a role of a conversation, which is the dialogue alone; its turn is taken as it is."""
+        settings = next(speaker.settings for speaker in step.speakers if speaker.role == role)
+        return self._settle((step.fingerprint, role), self.longest_turn(step, role), settings, language, names)
+
+    def longest_turn(self, step: Converse, role: str) -> PreparedQuestion:
+        """Return the same as of the longest reply."""
         key = step.fingerprint, role
         if key not in self._made:
             settings = next(speaker.settings for speaker in step.speakers if speaker.role == role)
-            self._made[key] = PreparedQuestion(None, None, settings, None, text_reader)
+            self._made[key] = PreparedQuestion(None, None, settings.widest, None, text_reader)
         return self._made[key]
+
+    def _settings(self, step: Ask | Judging) -> DeclaredSettings:
+        return step.settings if isinstance(step, Ask) else self.plan.scorer(step.scorer).settings
+
+    def _key(self, step: Ask | Judging, language: str) -> tuple[str, str]:
+        numbers = step.numbers if isinstance(step, Ask) else self.plan.scorer(step.scorer).numbers
+        return step.fingerprint, numbers.get(language, DEFAULT)
+
+    def _settle(
+        self,
+        key: tuple[str, str],
+        question: PreparedQuestion,
+        settings: DeclaredSettings,
+        language: str,
+        names: Mapping[str, Any],
+    ) -> PreparedQuestion:
+        """Return a question with the settings of one request: the one place that says which they are. Where a condition
+        has no value, it is `unsettled`."""
+        if not settings.cases:
+            return question
+        unsettled: list[tuple[Expr, Unavailable]] = []
+
+        def holds(when: Expr) -> bool:
+            try:
+                return bool(evaluate(when, names))
+            except Unavailable as reason:
+                unsettled.append((when, reason))
+                return False
+
+        found = settings.of(language, holds)
+        if unsettled:
+            return replace(question, unsettled=tuple(unsettled), varied=settings.varied)
+        if (*key, found) not in self._settled:
+            self._settled[*key, found] = replace(question, settings=found)
+        return self._settled[*key, found]
 
     def metrics(self, step: Judging) -> tuple[Metric, ...]:
         """Return what a judge grades by; nothing where it gives one value."""
         return tuple(self.plan.metric(each) for each in getattr(step, "metrics", ()))
 
-    def _asked(self, step: Ask, language: str) -> PreparedQuestion:
-        settings, locale = step.settings_in(language), step.numbers.get(language, DEFAULT)
+    def _asked(self, step: Ask, locale: str) -> PreparedQuestion:
+        settings = step.settings.widest
         if step.options is not None:
             return PreparedQuestion(step.system, step.prompt, settings, None, likelihood_reader, chooses=True)
         if step.calls_tools:
@@ -75,7 +127,35 @@ class Questions:
         scorer, metrics = self.plan.scorer(step.scorer), self.metrics(step)
         reader = verdict_reader(scorer) if isinstance(step, Compare) else grade_reader(scorer, metrics, locale)
         schema, weigh = grade_schema(scorer, metrics), None if isinstance(step, Compare) else grade_weigher(scorer)
-        return PreparedQuestion(scorer.system, scorer.prompt, scorer.settings, schema, reader, scorer.chat, weigh=weigh)
+        settings = scorer.settings.widest
+        return PreparedQuestion(scorer.system, scorer.prompt, settings, schema, reader, scorer.chat, weigh=weigh)
+
+
+def settings_sent(
+    settings: DeclaredSettings,
+    question: PreparedQuestion,
+    identity: str,
+    sent: Sequence[Message],
+    number: int,
+    key: str,
+) -> Settings | None:
+    """Return the settings with which a request was sent whose digest is `key`; None where it was sent otherwise, with
+    other messages at first."""
+    if not settings.cases:
+        return settings.otherwise
+    tried = (replace(question, settings=each) for each in settings.possible)
+    return next((each.settings for each in tried if each.digest(identity, sent, number) == key), None)
+
+
+def with_arguments(step: Judging, names: Mapping[str, Any]) -> dict[str, Any]:
+    """Return names with the arguments that a judge is given; what has no value raises where it is looked at."""
+    found = dict(names)
+    for param, expr in step.args.items():
+        try:
+            found[param] = evaluate(expr, names)
+        except Unavailable as reason:
+            found[param] = Missing(reason.step, reason.status, reason.reason)
+    return found
 
 
 def likelihood_reader(text: str, finish_reason: str | None) -> ReadOutcome:

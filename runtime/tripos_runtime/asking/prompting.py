@@ -332,6 +332,7 @@ def messages(
     def text(texts: Texts | None) -> str:
         return "" if texts is None else render(texts[language], names, language, axes, metrics, placeholders)
 
+    question.settle(placeholders)
     shots, chat = before
     system, asked = text(question.system), text(question.prompt)
     last = [asked] if question.prompt is not None and (asked.strip() or not judged) else []

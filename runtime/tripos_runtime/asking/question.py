@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from tripos_compiler.language import Placeholders, Unavailable
 from tripos_compiler.plan import (
     Expr,
     NoTokenProbabilities,
@@ -81,6 +82,18 @@ class PreparedQuestion:
     """The likelihood of texts is asked for: nothing is written."""
     weigh: Weigher | None = None
     """Makes of a reply that was read, and of the probabilities of its tokens, what they say together."""
+    varied: tuple[str, ...] = ()
+    """The names of the settings that are not the same in all of its requests."""
+    unsettled: tuple[tuple[Expr, Unavailable], ...] = ()
+    """The conditions of its settings that have no value, and why. Then the settings are the widest that there may be,
+    and nothing is sent with them."""
+
+    def settle(self, placeholders: Placeholders | None) -> None:
+        """Raise `Unavailable` where its settings are not known; `placeholders` stand for what is pending."""
+        for when, reason in self.unsettled:
+            if placeholders is None:
+                raise reason
+            placeholders.condition(when, reason)
 
     def read(self, kept: Mapping[str, Any]) -> ReadOutcome:
         """Return what a reply is read as, given the columns `reply`, `finish_reason` and `logprobs` of the store."""

@@ -177,7 +177,7 @@ class Live(Keeping):
         is a request of its own, with the seed of its own."""
         step, name = need.call.step, need.call.name
         found = {name: need.number}
-        if isinstance(step, Ask) and step.samples > 1 and step.settings.seed is None:
+        if isinstance(step, Ask) and step.samples > 1 and need.question.settings.seed is None:
             most = self.callers[need.call.model].model.most_samples
             if most > 1:
                 kept = at.shared.kept

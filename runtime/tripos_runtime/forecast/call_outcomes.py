@@ -7,8 +7,9 @@ from dataclasses import field
 from enum import IntEnum
 from typing import NamedTuple
 
+from tripos_compiler.plan import Settings
 from tripos_compiler.source import dataclass
-from tripos_runtime.forecast.sizes import NO_SIZE, Size
+from tripos_runtime.forecast.sizes import NO_SIZE, Saying, Size
 from tripos_runtime.program import Pair, StepCall, Unit
 
 
@@ -37,8 +38,6 @@ class Fate(IntEnum):
 
 OPEN = (Fate.SPARE, Fate.PERHAPS, Fate.LIKELY, Fate.CERTAIN)
 """The fates of calls that are made, or may be."""
-Saying = tuple[str, str, str]
-"""The source of a reply that is waited for: the scenario and the step whose replies are like it, and the model."""
 
 
 @dataclass(frozen=True)
@@ -53,3 +52,5 @@ class Foreseen:
     size: Size = NO_SIZE
     awaits: Mapping[str, str] = field(default_factory=dict)
     said_by: Mapping[str, Saying] = field(default_factory=dict)
+    settings: Settings | None = None
+    """The settings of the request, or the widest that it may have; None of a call that is not made."""

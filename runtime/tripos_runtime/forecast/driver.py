@@ -16,11 +16,12 @@ from tripos_compiler.language import Unavailable
 from tripos_compiler.plan import Ask, Column, Converse, Judging, Retrieve, Score, Step, Verdict
 from tripos_runtime.asking import NOT_ASKED, PENDING, Answer, Row, answer_of, condition_id, talk_of, turn_of
 from tripos_runtime.datasets import Case
-from tripos_runtime.forecast.call_outcomes import Fate, Foreseen, Saying
+from tripos_runtime.forecast.call_outcomes import Fate, Foreseen
 from tripos_runtime.forecast.prior_results import Adopting
 from tripos_runtime.forecast.sizes import (
     Known,
     NamedPlaceholders,
+    Saying,
     Size,
     SizedPlaceholders,
     is_waiting,
@@ -345,7 +346,7 @@ class _CaseView:
         if fate is Fate.CERTAIN and size.waits and self.adopting.may(call.table, call.model):
             fate = Fate.LIKELY  # once it is known what is sent, a reply to just that may turn up
         said_by = {name: at.said_by[name] for name in {*size.pending, *size.beyond} if name in at.said_by}
-        self._note(Foreseen(call, at.part, fate, size, awaits, said_by))
+        self._note(Foreseen(call, at.part, fate, size, awaits, said_by, need.question.settings))
 
     def _note(self, seen: Foreseen) -> None:
         if seen.fate is Fate.REUSED and self.kept.get(seen.call.name) in NOT_ASKED:  # nor is it asked now

@@ -19,16 +19,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from tripos_compiler.language.library import Medium
 from tripos_compiler.plan import Ask, Converse, Judging, Settings
 from tripos_runtime.asking import PreparedQuestion
-from tripos_runtime.forecast.call_outcomes import Fate, Saying, Where
+from tripos_runtime.forecast.call_outcomes import Fate, Where
 from tripos_runtime.forecast.reasons import History, Place, Usage
-from tripos_runtime.forecast.sizes import Size
+from tripos_runtime.forecast.sizes import CountedPrompts, Saying, Size
 from tripos_runtime.models import Price
 from tripos_runtime.models.catalog import audio_extra_usd, tokens_of, uncounted
 
@@ -145,54 +144,27 @@ class Estimate:
 
 
 @dataclass
-class _Prompts:
-    """Prompts counted together: their characters and messages, and the replies that go into them by who gives each, the
-    further ones that there may be (`beyond`), and what else goes into them."""
+class _Calls:
+    """The calls of one place that are asked with the same settings. Prompts that are known whole are kept apart from
+    those that wait for a reply."""
 
-    calls: int = 0
-    narrow: int = 0
-    wide: int = 0
-    messages: int = 0
-    most: int = 0
-    pending: Counter[Saying] = field(default_factory=Counter)
-    beyond: Counter[Saying] = field(default_factory=Counter)
-    unknown: Counter[str] = field(default_factory=Counter)
-    media: Counter[Medium] = field(default_factory=Counter)
-
-    def add(self, size: Size, said_by: Mapping[str, Saying], times: int) -> None:
-        self.calls += times
-        self.narrow += size.narrow * times
-        self.wide += size.wide * times
-        self.messages += size.messages * times
-        self.most += size.most * times
-        for names, counted in ((size.pending, self.pending), (size.beyond, self.beyond)):
-            for name in names:
-                if name in said_by:
-                    counted[said_by[name]] += times
-                else:
-                    self.unknown[f"what `{name}` yields"] += times
-        for what in size.unknown:
-            self.unknown[what] += times
-        for medium in size.media:
-            self.media[medium] += times
-
-    @property
-    def waits(self) -> bool:
-        """True if anything is waited for."""
-        return bool(self.pending or self.beyond or self.unknown)
+    fates: Counter[Fate] = field(default_factory=Counter)
+    known: dict[Fate, CountedPrompts] = field(default_factory=dict)
+    waiting: dict[Fate, CountedPrompts] = field(default_factory=dict)
 
 
 @dataclass
 class Load:
-    """The input of the calls of one place, and what bounds their replies. Prompts that are known whole are kept apart
-    from those that wait for a reply."""
+    """The input of the calls of one place, and what bounds their replies. `settings` are those of calls that have none
+    of their own, and the widest that any has."""
 
     place: Place = ("", "", "")
     settings: Settings = field(default_factory=Settings)
     schema: Mapping[str, Any] | None = None
     calls: Counter[Fate] = field(default_factory=Counter)
-    known: dict[Fate, _Prompts] = field(default_factory=dict)
-    waiting: dict[Fate, _Prompts] = field(default_factory=dict)
+    parts: dict[Settings, _Calls] = field(default_factory=dict)
+    fixed: bool = False
+    """True if nothing is written, so that the settings of a request bound nothing."""
 
     def open(self, step: Ask | Judging, question: PreparedQuestion, scenario: str, reward: bool = False) -> None:
         """Say which step the calls are of; a reward model writes nothing."""
@@ -201,18 +173,23 @@ class Load:
         self.settings, self.schema = Settings(max_tokens=0) if reward else question.settings, question.schema
         if question.chooses:
             self.settings = Settings(max_tokens=CHOSEN)
+        self.fixed = reward or question.chooses
 
-    def open_turns(self, step: Converse, role: str, scenario: str) -> None:
+    def open_turns(self, step: Converse, question: PreparedQuestion, scenario: str) -> None:
         """Say that the calls are the turns of a role."""
-        self.place = ("turns", scenario, step.name)
-        self.settings = next(speaker.settings for speaker in step.speakers if speaker.role == role)
+        self.place, self.settings = ("turns", scenario, step.name), question.settings
 
-    def add(self, fate: Fate, size: Size, said_by: Mapping[str, Saying], times: int = 1) -> None:
+    def add(
+        self, fate: Fate, size: Size, said_by: Mapping[str, Saying], times: int = 1, settings: Settings | None = None
+    ) -> None:
         """Take in a call that is made, or may be, and stands for so many."""
         self.calls[fate] += times
-        kinds = self.known if size.is_known else self.waiting
+        own = self.settings if settings is None or self.fixed else settings
+        part = self.parts.setdefault(own, _Calls())
+        part.fates[fate] += times
+        kinds = part.known if size.is_known else part.waiting
         if fate not in kinds:
-            kinds[fate] = _Prompts()
+            kinds[fate] = CountedPrompts()
         kinds[fate].add(size, said_by, times)
 
 
@@ -232,15 +209,31 @@ def estimates(
     loads: Mapping[Where, Load], prices: Mapping[str, Price | None], history: History
 ) -> dict[Where, Estimate]:
     """Return what the calls of every place take."""
-    taking = {
-        _key(where): replies(load.place, where.model, load.settings, load.schema, prices, history)
+    takings = {
+        where: {
+            each: replies(load.place, where.model, each, load.schema, prices, history)
+            for each in load.parts or (load.settings,)
+        }
         for where, load in loads.items()
     }
+    taking: dict[Key, Taking] = {}
+    for where, found in takings.items():
+        taking[_key(where)] = _any_of([*found.values(), *([taking[_key(where)]] if _key(where) in taking else [])])
     return {
-        where: _estimate(_key(where), load, taking, prices, history)
+        where: Estimate.of_all(
+            _estimate(_key(where), load, settings, takings[where][settings], taking, prices, history)
+            for settings, part in load.parts.items()
+            if part.fates.total()
+        )
         for where, load in loads.items()
         if load.calls.total()
     }
+
+
+def _any_of(found: Sequence[Taking]) -> Taking:
+    """Return how many tokens a reply takes that is one of these."""
+    lows, expected, highs = zip(*(each.tokens for each in found), strict=True)
+    return found[0]._replace(tokens=EstimateSpan(min(lows), sum(expected) / len(expected), max(highs)))
 
 
 def _key(where: Where) -> Key:
@@ -307,15 +300,22 @@ def guess(schema: Mapping[str, Any]) -> int:
 
 
 def _estimate(
-    key: Key, load: Load, taking: Mapping[Key, Taking], prices: Mapping[str, Price | None], history: History
+    key: Key,
+    load: Load,
+    settings: Settings,
+    mine: Taking,
+    taking: Mapping[Key, Taking],
+    prices: Mapping[str, Price | None],
+    history: History,
 ) -> Estimate:
-    mine, price = taking[key], prices.get(key[2])
-    span = _sum(share.times(load.calls[fate]) for fate, share in SHARES.items())
-    sent, extra, unbounded = NOTHING, NOTHING, dict.fromkeys(_unbounded(key, taking))
+    """Return what the calls with the same settings take; `mine` is what one of their replies does."""
+    part, price = load.parts[settings], prices.get(key[2])
+    span = _sum(share.times(part.fates[fate]) for fate, share in SHARES.items())
+    sent, extra, unbounded = NOTHING, NOTHING, dict.fromkeys(_unbounded(key, {key: mine}))
     for fate, share in SHARES.items():
-        for prompts in (load.known.get(fate), load.waiting.get(fate)):
+        for prompts in (part.known.get(fate), part.waiting.get(fate)):
             if prompts is not None:
-                sent = sent.plus(_prompt_tokens(key, prompts, mine, taking, history, load.settings).times(share))
+                sent = sent.plus(_prompt_tokens(key, prompts, mine, taking, history, settings).times(share))
                 extra = extra.plus(EstimateSpan(*audio_extra_usd(key[2], price, prompts.media)).times(share))
                 unbounded |= dict.fromkeys((*prompts.unknown, *uncounted(key[2], prompts.media)))
                 unbounded |= dict.fromkeys(
@@ -340,7 +340,7 @@ def _unbounded(key: Key, taking: Mapping[Key, Taking]) -> list[str]:
 
 
 def _prompt_tokens(
-    key: Key, prompts: _Prompts, mine: Taking, taking: Mapping[Key, Taking], history: History, settings: Settings
+    key: Key, prompts: CountedPrompts, mine: Taking, taking: Mapping[Key, Taking], history: History, settings: Settings
 ) -> EstimateSpan:
     """Return the tokens of all these prompts."""
     density = history.density.get(key[2])

@@ -13,8 +13,8 @@ from tripos_compiler.plan import Ask, Made, Plan, Scenario, Walk
 from tripos_compiler.source import dataclass
 from tripos_runtime.asking import PENDING, CallCounters
 from tripos_runtime.datasets import Case, CaseSource, RowSlot, Selection, looked_into
-from tripos_runtime.forecast.call_outcomes import Fate, Saying
-from tripos_runtime.forecast.sizes import NO_SIZE, Known, Size, SizedPlaceholders, is_waiting
+from tripos_runtime.forecast.call_outcomes import Fate
+from tripos_runtime.forecast.sizes import NO_SIZE, Known, Saying, Size, SizedPlaceholders, is_waiting
 from tripos_runtime.generate import DataMaker, MadeCall, MadeReply, Maker, NotAsked, place_of
 from tripos_runtime.program import Adoption
 from tripos_runtime.roles import RoleBinding
@@ -269,7 +269,7 @@ class _MadeSet:
             size = placeholders.size(attempts.messages(ask, slot, names, placeholders))
         except (Unavailable, NotAsked):
             language = attempts.language(slot)
-            note = attempts.questions.of(ask, language).note(language)
+            note = attempts.questions.at_most(ask, language).note(language)
             size = is_waiting(self.made.name, _rows_of(self.made.name)) + Size.of(note)
         if not again:
             return size

@@ -12,7 +12,7 @@ import orjson
 from tripos_compiler.language import Unavailable, evaluate, expressions_of, paths_in, subexpressions
 from tripos_compiler.language.library import with_functions
 from tripos_compiler.plan import Ask, Converse, Data, Dataset, Judging, Made, Plan, Scenario, Verdict
-from tripos_runtime.asking import PENDING, Ledger
+from tripos_runtime.asking import PENDING, Ledger, PreparedQuestion
 from tripos_runtime.datasets import Case, CaseSource, Selection
 from tripos_runtime.drivers import Lookup, bound_treatments
 from tripos_runtime.forecast.call_outcomes import Fate
@@ -98,7 +98,7 @@ def _of_case(plan: Plan, source: CaseSource, lookup: Lookup, case: Case) -> Iter
             need.certain,
             arms.get((step.name, step.fingerprint), ""),
             need.call.element_name,
-            question.settings.given,
+            _settings_shown(question),
             question.schema,
             samples,
             turn,
@@ -112,6 +112,12 @@ def _of_case(plan: Plan, source: CaseSource, lookup: Lookup, case: Case) -> Iter
     for found in _embedded(plan, foresight, case):
         note(found)
     yield from seen.values()
+
+
+def _settings_shown(question: PreparedQuestion) -> dict[str, Any]:
+    """Return the settings of a request as JSON values; in place of one that a reply decides, its name in ⟨⟩."""
+    awaited = ", ".join(dict.fromkeys(f"`{reason.step}`" for _, reason in question.unsettled))
+    return question.settings.given | dict.fromkeys(question.varied if question.unsettled else (), f"⟨{awaited}⟩")
 
 
 def _embedded(plan: Plan, foresight: Foresight, case: Case) -> Iterator[PromptPreview]:
@@ -139,7 +145,9 @@ def _secrets(plan: Plan, scenario: Scenario, step: Ask | Converse | Judging, rol
     match step:
         case Ask():
             shown = _secret_columns(
-                plan, scenario, (step.system, step.chat, step.prompt, step.options, step.tools, step.offered)
+                plan,
+                scenario,
+                (step.system, step.settings, step.chat, step.prompt, step.options, step.tools, step.offered),
             )
             before = next((each for each in scenario.steps if each.name == step.continues), None)
             if isinstance(before, Ask):
@@ -149,10 +157,11 @@ def _secrets(plan: Plan, scenario: Scenario, step: Ask | Converse | Judging, rol
                 shown |= _secret_columns(plan, scenario, texts, {shots.alias: shots.dataset})
             return shown
         case Converse():
-            return _secret_columns(plan, scenario, [side.system for side in step.speakers if side.role == role])
+            return _secret_columns(plan, scenario, [side for side in step.speakers if side.role == role])
     scorer = plan.scorer(step.scorer)
     loops = step.loops if isinstance(step, Verdict) else ()
-    given: list[object] = [step.args, *(loop.of for loop in loops), scorer.system, scorer.prompt, scorer.chat]
+    given: list[object] = [step.args, *(loop.of for loop in loops), scorer.settings]
+    given += [scorer.system, scorer.prompt, scorer.chat]
     return _secret_columns(plan, scenario, given)
 
 

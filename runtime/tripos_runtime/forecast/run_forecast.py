@@ -154,7 +154,8 @@ class _Watcher:
                     for role, _ in most_turns(step):
                         for model in binding.of(role) if role == binding.compared else binding.of(role)[:1]:
                             line = self.lines.setdefault(self._where(scenario.name, step, role, model), ForecastLine())
-                            line.load.open_turns(step, role, scenario.name)
+                            longest = self.foresight.world.questions.longest_turn(step, role)
+                            line.load.open_turns(step, longest, scenario.name)
                 if isinstance(step, Retrieve) and step.using is not None:
                     (model,) = binding.of(step.using)
                     line = self.lines.setdefault(self._where(scenario.name, step, step.using, model), ForecastLine())
@@ -170,7 +171,7 @@ class _Watcher:
 
     def _question(self, step: Ask | Judging) -> PreparedQuestion:
         """Return what is sent, which is asked in the same form in every language."""
-        return self.foresight.world.questions.of(step, self.plan.benchmark.languages[0])
+        return self.foresight.world.questions.at_most(step, self.plan.benchmark.languages[0])
 
     def _where(self, scenario: str, step: Ask | Converse | Retrieve | Judging, role: str, model: str) -> Where:
         return Where(scenario, self.arms[scenario][step.name, step.fingerprint], step.name, role, model)
@@ -202,7 +203,7 @@ class _Watcher:
                     continue
                 line = self.lines[self._where(scenario.name, seen.call.step, seen.call.role, seen.call.model)]
                 calls = rows * _times(seen, alike)
-                line.load.add(min(seen.fate, Fate.LIKELY), seen.size, seen.said_by, calls)
+                line.load.add(min(seen.fate, Fate.LIKELY), seen.size, seen.said_by, calls, seen.settings)
                 self.reasons.note(Cause("on_rows", case.dataset or ""), scenario.name, seen.call.step.name, calls)
 
     def watch(self) -> None:
@@ -358,7 +359,7 @@ class _Watcher:
         code = codes.get(seen.call.name)
         if code is not None:
             line.failed[code] += number
-        line.load.add(seen.fate, seen.size, seen.said_by, number)
+        line.load.add(seen.fate, seen.size, seen.said_by, number, seen.settings)
         self.reasons.add(seen, code, number)
 
     def _count_scores(self, units: Sequence[Unit], open_: set[str], kept: Mapping[str, str]) -> None:

@@ -149,7 +149,7 @@ class Attempts:
     ) -> tuple[Message, ...]:
         """Return the messages of a step about a slot, without what is said of an attempt before."""
         language = self.language(slot)
-        question = self.questions.of(ask, language)
+        question = self.questions.of(ask, language, names)
         sent = messages(question, names, language, self.sources.axes, placeholders=placeholders)
         if ask is self.author and slot.number:
             said = one_of_several(language, slot.number + 1)
@@ -254,9 +254,9 @@ class _Trial:
                 yield PlannedCalls(lane, 1)
             # What there is to choose among is in the name, so a branch that is added is asked about.
             item = digest([self.slot.name, step.name, path, branches])
-            asked = self.attempts.questions.of(step.ask, self.attempts.language(self.slot))
-            question = among(asked, branches, step.ask)
             names = {**self.names, "branches": branches}
+            asked = self.attempts.questions.of(step.ask, self.attempts.language(self.slot), names)
+            question = among(asked, branches, step.ask)
             return (yield from self._ask(step.ask, item, names, tell=tell, question=question, node=below(tree, path)))
 
         walked = yield from walk(tree, choose, start)
@@ -298,7 +298,7 @@ class _Trial:
         and `Unasked` where it is pending."""
         attempts = self.attempts
         call = attempts.call(ask, self.slot, item, self.number, (*_after(self.before), *self.replies))
-        own = attempts.questions.of(ask, call.language)
+        own = attempts.questions.of(ask, call.language, names)
         sent = attempts.messages(ask, self.slot, names)
         if tell and self.before is not None:
             sent = (*sent, *self._told(self.before, call.language))

@@ -13,7 +13,7 @@ from tripos_compiler.language import Unavailable, count_left_out, opening_text, 
 from tripos_compiler.language.library import Dialogue, Turn, transcript
 from tripos_compiler.plan import Converse
 from tripos_compiler.source import dataclass
-from tripos_runtime.asking import CONTEXT_EXCEEDED, OK, PENDING, Answer, PromptPlaceholders
+from tripos_runtime.asking import CONTEXT_EXCEEDED, OK, PENDING, Answer, PreparedQuestion, PromptPlaceholders
 from tripos_runtime.datasets import Case
 from tripos_runtime.models import Message
 from tripos_runtime.program.calls import LIMIT, SAID, Conversation, calls_of, ends
@@ -38,6 +38,10 @@ class Systems:
             self._made = self._rendered("", None)
         return self._made
 
+    def question(self, role: str) -> PreparedQuestion:
+        """Return what a role is asked with each of its turns."""
+        return self.world.questions.turn(self.step, role, self.case.language, self.names)
+
     def told(self, role: str, placeholders: PromptPlaceholders | None) -> dict[str, str]:
         """As called, for a turn of `role`: `placeholders` stand for what is pending."""
         try:
@@ -50,8 +54,9 @@ class Systems:
     def _rendered(self, role: str, placeholders: PromptPlaceholders | None) -> dict[str, str]:
         found = {}
         for speaker in self.step.speakers:
+            own = placeholders if placeholders is None or speaker.role == role else placeholders.aside()
+            self.question(speaker.role).settle(own)
             if speaker.system is not None:
-                own = placeholders if placeholders is None or speaker.role == role else placeholders.aside()
                 template, language = speaker.system[self.case.language], self.case.language
                 text = render(template, self.names, language, self.world.sources.axes, placeholders=own)
                 if text:
@@ -109,8 +114,7 @@ def talk_program(world: World, talk: Conversation, told: Systems, certain: bool,
     for number, call in enumerate(calls_of(talk), 1):
         left = left_out.get(call.role, 0)
         prompt = TurnPrompt(talk, number, turns, told, left)
-        question = world.questions.turn(step, call.role)
-        got = yield ReplyNeed(call, prompt, question, talk.number, certain and not waits, talk)
+        got = yield ReplyNeed(call, prompt, told.question(call.role), talk.number, certain and not waits, talk)
         if isinstance(got, Unavailable):
             if not is_pending(got):
                 return got

@@ -65,7 +65,7 @@ class AskPrompt:
 
 def prompt_of(world: World, step: Ask, asks: Mapping[str, Ask], case: Case, names: Mapping[str, Any]) -> AskPrompt:
     """Return the prompt of one of the `asks` of a treatment, after that of the ask that it continues."""
-    question, before = world.questions.of(step, case.language), asks.get(step.continues or "")
+    question, before = world.questions.of(step, case.language, names), asks.get(step.continues or "")
     earlier = None if before is None else prompt_of(world, before, asks, case, names)
     return AskPrompt(world, step, question, case, names, earlier)
 

@@ -305,7 +305,7 @@ class UnitProgram:
 
     def _judged(self, step: Judging, names: Mapping[str, Any] | None = None) -> tuple[PreparedQuestion, JudgePrompt]:
         case, seen = self.unit.case, self.names.values if names is None else names
-        question = self.world.questions.of(step, case.language)
+        question = self.world.questions.of(step, case.language, seen)
         return question, JudgePrompt(self.world, step, question, case, seen)
 
     def _retrieve(self, step: Retrieve) -> Program:
@@ -358,7 +358,7 @@ def pair_program(world: World, pair: Pair, names: Names, out: list[Result]) -> P
     """Take a pair to its judges. `names` are those of both sides, which have been gone through."""
     step = pair.step
     against, certain = holds(step, names)
-    question = world.questions.of(step, pair.case.language)
+    question = world.questions.of(step, pair.case.language, names.values)
     prompt = JudgePrompt(world, step, question, pair.case, names.values)
     scorer = world.plan.scorer(step.scorer)
     programs = [_compared(scorer, calls, prompt, question, against, certain, out) for calls in by_judge(pair.calls)]

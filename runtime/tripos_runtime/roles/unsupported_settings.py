@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from tripos_compiler.plan import Ask, Converse, Plan, Settings
+from tripos_compiler.plan import Ask, Converse, DeclaredSettings, Plan, Settings
 from tripos_compiler.source import dataclass
 from tripos_runtime.roles.binding import RoleBinding
 
@@ -40,8 +40,18 @@ def _given(plan: Plan) -> Iterator[tuple[str, str, Settings]]:
     for scenario in plan.scenarios:
         for step in scenario.steps:
             if isinstance(step, Ask):
-                yield from ((step.name, step.role, step.settings_in(each)) for each in step.stops or ("",))
+                yield from ((step.name, step.role, each) for each in _every(step.settings))
             elif isinstance(step, Converse):
-                yield from ((step.name, speaker.role, speaker.settings) for speaker in step.speakers)
-    yield from ((scorer.name, role, scorer.settings) for scorer in plan.scorers for role in scorer.roles)
-    yield from ((made.name, ask.role, ask.settings) for made in plan.made for ask in made.asks)
+                for speaker in step.speakers:
+                    yield from ((step.name, speaker.role, each) for each in _every(speaker.settings))
+    for scorer in plan.scorers:
+        yield from ((scorer.name, role, each) for role in scorer.roles for each in _every(scorer.settings))
+    for made in plan.made:
+        yield from ((made.name, ask.role, each) for ask in made.asks for each in _every(ask.settings))
+
+
+def _every(settings: DeclaredSettings) -> Iterator[Settings]:
+    """Yield what every request is sent, and then each value that only some of them have."""
+    yield settings.otherwise
+    for name in settings.varied:
+        yield from (settings.otherwise.model_copy(update={name: value}) for value in settings.values(name))

@@ -51,7 +51,7 @@ from tripos_runtime.roles import RoleBinding
 from tripos_runtime.scheduling import Caller
 from tripos_runtime.worlds.changes import SecretChange
 from tripos_runtime.worlds.revealed import Revealing, Shown
-from tripos_runtime.worlds.roles import Script, Vectors, Voice, words_of
+from tripos_runtime.worlds.roles import Script, Vectors, Voice, settings_told, words_of
 from tripos_runtime.worlds.sampling import MOST_SAMPLES, limit_of
 from tripos_runtime.worlds.seen_requests import Made, Place, SeenRequest, SeenRequests, SeenUnit as UnitKey
 from tripos_runtime.worlds.values import fresh, permuted
@@ -259,7 +259,7 @@ class Playthrough:
     def _told(self, voice: Voice, request: Request) -> Sequence[Any]:
         """Note what the compared role is told; what a role would guess."""
         if voice.compared and self._at is not None:
-            self._note(voice.name, tuple(request.said))
+            self._note(voice.name, (*request.said, *settings_told(request)))
         return self.guesses.get(self._about, ()) if self.script.guess else ()
 
     def _embedded(self, model: str, texts: Sequence[str]) -> None:

@@ -18,13 +18,14 @@ import numpy as np
 
 from tripos_compiler.language import expressions_of, subexpressions
 from tripos_compiler.language.library import NoTools, read_allowed_calls
-from tripos_compiler.plan import Literal_, Plan, Plugin, ToolCall, Type, said_calls, write_calls
+from tripos_compiler.plan import Literal_, Plan, Plugin, ToolCall, Type, canonical, said_calls, write_calls
 from tripos_runtime.asking import dumps
 from tripos_runtime.asking.functions import stand_in
 from tripos_runtime.models import FREE, TOOL, Message, ModelError, Reply, Request, Vector
 from tripos_runtime.models.mocks import calls_made, draw, likelihoods, token_probabilities, value_of
 from tripos_runtime.reading import schema_of
 from tripos_runtime.scheduling import Called
+from tripos_runtime.worlds.seen_requests import SETTINGS
 
 MOST_TOLD = 2000
 """The most characters that a role repeats of what it was told, so that no conversation doubles at a turn; a number
@@ -93,6 +94,7 @@ class Voice:
 
     def _said(self, request: Request, guesses: Sequence[Any]) -> str:
         told = as_text([*request.messages, *(Message(TOOL, each) for each in request.tools)])
+        told = "\n\n".join((told, *(text for _, text in settings_told(request))))
         dice = self.script.dice(self.name, told, request.number)
         number = dice.randrange(10**9)
         if self.reward:
@@ -162,6 +164,12 @@ class Voice:
 def _first(values: Mapping[str, list[Any]]) -> dict[str, Any]:
     """Return the arguments of a call that is right."""
     return {name: allowed[0] for name, allowed in values.items() if allowed}
+
+
+def settings_told(request: Request) -> list[tuple[str, str]]:
+    """Return the settings of a request as what a role is told by them; nothing where all are left to the model."""
+    given = request.settings.given
+    return [(SETTINGS, canonical(given).decode())] if given else []
 
 
 def as_text(messages: Sequence[Message]) -> str:

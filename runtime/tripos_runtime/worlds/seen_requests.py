@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 from tripos_runtime.datasets import Origin
 
 Sent = tuple[tuple[str, str], ...]
-"""Messages, each with who says it and its text."""
+"""Messages, each with who says it and its text; and after them the settings of the request."""
+SETTINGS = "settings"
+"""Stands in place of who says it before the settings of a request, which are JSON."""
 Made = tuple[str, Any, str, int]
 """A row that a role made: the data set; what it was made from, by the number of the element or another such row; the
 cell; the number. It is the same row in all worlds, also where others rule out other rows before it."""
@@ -45,7 +47,8 @@ class SeenRequests:
     @property
     def messages(self) -> int:
         """Return how many messages it was sent."""
-        return sum(len(sent) for parts in self.units.values() for sent in parts.values())
+        every = (each for parts in self.units.values() for sent in parts.values() for each in sent)
+        return sum(who != SETTINGS for who, _ in every)
 
     @property
     def requests(self) -> int:

@@ -84,7 +84,7 @@ def _settings(plan: Plan, wanted: ReplyQuery) -> dict[str, Any]:
     """Return what the replies were asked with, by scenario and step; only what was not left to the model."""
     steps = steps_of(plan, wanted.rows)
     return {
-        f"{scenario.name}.{step.name}": step.given_settings
+        f"{scenario.name}.{step.name}": step.settings.given
         for scenario in plan.scenarios
         for step in scenario.steps
         if isinstance(step, Ask) and step.name in steps

@@ -12,7 +12,7 @@ from tripos_compiler.language import count_left_out, seen_by
 from tripos_compiler.language.library import Turn
 from tripos_compiler.source import dataclass
 from tripos_warehouse.query import Connection
-from tripos_warehouse.store import FAILED, Row
+from tripos_warehouse.store import FAILED, REQUEST, Row
 from tripos_warehouse.views import RunRecord
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ BATCH = 1024
 """So many rows are in memory at once."""
 
 _OF_REPLY = "reply, finish_reason, model_served, tokens_in, tokens_out, tokens_reasoning, logprobs"
-_OF_CALL = f"epoch_us(created_at), fingerprint, messages, status, error, {_OF_REPLY}"
+_OF_CALL = f"identity, {REQUEST}, epoch_us(created_at), fingerprint, messages, status, error, {_OF_REPLY}"
 _ANSWERED = """where benchmark = $benchmark and status not in ($failed, 'undefined', 'not_applicable')
   and (fingerprint, binding) in (select (fingerprint, binding) from main.run_steps where run_id = $run)"""
 _SAMPLES = f"""select sample_id, scenario, item_id, model, sample_number, {_OF_CALL}
@@ -134,6 +134,10 @@ class RecordedCall:
     error: str | None
     reply: RecordedReply | None
     draft: RecordedReply | None
+    identity: str | None = None
+    """Who answers under the name of the model, where that does not say it."""
+    request: str | None = None
+    """The digest of what was sent."""
 
 
 def recorded_calls(connection: Connection, run: RunRecord) -> Iterator[RecordedCall]:
@@ -167,7 +171,7 @@ def recorded_calls(connection: Connection, run: RunRecord) -> Iterator[RecordedC
         for unit, scenario, item, *call in _rows(connection, _SAMPLES, wanted):
             if _has(aside, "item where scenario = ? and item_id = ?", scenario, item):
                 aside.execute("insert into sample values (?)", (unit,))
-                if call[3] not in talks:
+                if call[5] not in talks:
                     yield _call(aside, unit, *call)
         for row, sent, answered in sent_turns(connection, wanted, BATCH):
             if _has(aside, "item where scenario = ? and item_id = ?", row["scenario"], row["item_id"]):
@@ -209,6 +213,8 @@ def _call(
     unit: str,
     model: str,
     number: int,
+    identity: str | None,
+    request: str | None,
     made_at: int,
     fingerprint: str,
     messages: str,
@@ -218,7 +224,8 @@ def _call(
 ) -> RecordedCall:
     found = aside.execute("select body from draft where unit_id = ?", (unit,)).fetchone()
     draft = None if found is None else _reply(*orjson.loads(found[0]))
-    return RecordedCall(model, fingerprint, number, messages, made_at, status, error, _reply(*texts), draft)
+    reply = _reply(*texts)
+    return RecordedCall(model, fingerprint, number, messages, made_at, status, error, reply, draft, identity, request)
 
 
 def _vector(model: str, text: str, made_at: int, status: str, error: str | None, *texts: Any) -> RecordedCall:
@@ -238,6 +245,8 @@ def _turn(row: Row, sent: str, answered: bool) -> RecordedCall:
         error=row["error"] if answered else TOO_LONG,
         reply=_reply(row["text"], *texts) if answered else None,
         draft=None,
+        identity=row["identity"],
+        request=row[REQUEST],
     )
 
 

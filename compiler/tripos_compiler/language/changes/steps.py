@@ -8,8 +8,21 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from tripos_compiler.language.changes.notation import expression_notation
 from tripos_compiler.language.references import outside_changes
-from tripos_compiler.plan import Grade, Judging, Part, Plan, Settings, Settling, Speaker, Step, Treatment, canonical
+from tripos_compiler.plan import (
+    DeclaredSettings,
+    Grade,
+    Judging,
+    Part,
+    Plan,
+    Settings,
+    Settling,
+    Speaker,
+    Step,
+    Treatment,
+    canonical,
+)
 from tripos_compiler.source import dataclass
 
 Weight = Literal["major", "minor", "patch"]
@@ -278,10 +291,28 @@ def _texts(title: str, before: Mapping[str, Any] | None, after: Mapping[str, Any
     return title if len(languages) == len(after) else f"{title} ({', '.join(languages)})"
 
 
-def _settings(before: Settings, after: Settings) -> str:
-    was, now = before.given, after.given
-    names = [name for name in Settings.model_fields if was.get(name) != now.get(name)]
-    return ", ".join(f"{name} {_shown(was.get(name))} → {_shown(now.get(name))}" for name in names)
+def _settings(before: DeclaredSettings, after: DeclaredSettings) -> str:
+    names = [name for name in Settings.model_fields if before.given.get(name) != after.given.get(name)]
+    return ", ".join(f"{name} {_setting_change(before, after, name)}" for name in names)
+
+
+def _setting_change(before: DeclaredSettings, after: DeclaredSettings, name: str) -> str:
+    """Return how a setting changed: the lines that are gone, and those that came in their place."""
+    was, now = _setting_lines(before, name), _setting_lines(after, name)
+    gone, came = ([each for each in one if each not in other] for one, other in ((was, now), (now, was)))
+    return f"{', '.join(gone) or 'unset'} → {', '.join(came) or 'unset'}" if gone or came else "in another order"
+
+
+def _setting_lines(settings: DeclaredSettings, name: str) -> list[str]:
+    """Return the values of a setting, each with the language and the condition that it has."""
+    told = []
+    for each in (each for each in settings.cases if each.name == name):
+        words = [f"in {each.language}"] if each.language is not None else []
+        words += [f"when {expression_notation(each.when)}"] if each.when is not None else []
+        value = each.value[0] if name == "stop" else each.settings.given.get(name)
+        told.append(" ".join((_shown(value), *words)))
+    plain = settings.otherwise.given.get(name)
+    return told if plain is None else [*told, _shown(plain)]
 
 
 def _returns(before: Any, after: Any, title: str) -> str:

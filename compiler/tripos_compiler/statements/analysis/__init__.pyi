@@ -12,6 +12,7 @@ from .folding import (
     TRUE as TRUE,
     fold_arms as fold_arms,
     fold_required_texts as fold_required_texts,
+    fold_settings as fold_settings,
     fold_texts as fold_texts,
     map_expression as map_expression,
     map_part as map_part,

@@ -19,6 +19,7 @@ from tripos_compiler.plan import (
     Compare,
     Converse,
     Data,
+    DeclaredSettings,
     Expr,
     Grade,
     Judging,
@@ -28,7 +29,6 @@ from tripos_compiler.plan import (
     SampleList,
     Score,
     Scorer,
-    Settings,
     Shots,
     Step,
     Verdict,
@@ -102,7 +102,7 @@ class StepFingerprints:
         self.done[step.name] = finished
         return finished
 
-    def _drawn(self, where: str, content: str, name: str, *settings: Settings) -> dict[str, Any]:
+    def _drawn(self, where: str, content: str, name: str, *settings: DeclaredSettings) -> dict[str, Any]:
         """Return the fingerprint of a reply to `content`: with the number of the draw, where it is left to chance and
         others send the same. A step is known by its place and not by its name, so that one may be renamed."""
         if not any(each.drawn for each in settings):
@@ -113,7 +113,7 @@ class StepFingerprints:
         draw = steps.index(name)
         return {where: digest([content, "draw", draw]) if draw else content, "draw": draw}
 
-    def _judging(self, scorer: str) -> list[Settings]:
+    def _judging(self, scorer: str) -> list[DeclaredSettings]:
         declared: Scorer = self.program.scorers[scorer]
         return [] if declared.reward else [declared.settings]
 

@@ -10,6 +10,7 @@ from tripos_compiler.language.library import FUNCTIONS
 from tripos_compiler.plan import (
     Binary,
     Call,
+    DeclaredSettings,
     Each,
     Expr,
     Get,
@@ -21,6 +22,7 @@ from tripos_compiler.plan import (
     Passage,
     RecordValue,
     Ref,
+    SettingCase,
     Template,
     Texts,
     Unary,
@@ -171,6 +173,21 @@ def _template(
     if len(kept) == 1 and kept[0].when is None:
         return Template(parts=kept[0].parts)
     return Template(parts=tuple(kept))
+
+
+def fold_settings(settings: DeclaredSettings, chosen: Mapping[str, str]) -> DeclaredSettings:
+    """Return settings with arms put in: of a setting of which a case counts for every request, that alone is left."""
+    kept: list[SettingCase] = []
+    plain: dict[str, Any] = {}
+    for case in settings.cases:
+        when = None if case.when is None else fold_arms(case.when, chosen)
+        if when == FALSE or (case.name in plain and case.name != "stop"):
+            continue
+        if when == TRUE and case.language is None:
+            plain[case.name] = (*plain.get("stop", settings.stop), *case.value) if case.name == "stop" else case.value
+        else:
+            kept.append(case.model_copy(update={"when": None if when == TRUE else when}))
+    return settings.model_copy(update={**plain, "cases": tuple(kept)})
 
 
 def _hole(hole: Hole, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]], language: str) -> str | Hole:

@@ -175,6 +175,7 @@ class StepOutcomes:
             case Ask():
                 yield from self._lacking_texts(step.system, case)
                 yield from self._lacking_texts(step.prompt, case)
+                yield from (_lacks(self._value(when, case)) for when in step.settings.conditions())
                 if step.chat is not None:
                     yield _lacks(self._value(step.chat, case))
                     yield self._asks_nothing(step, step.chat, case)
@@ -189,6 +190,7 @@ class StepOutcomes:
             case Converse():
                 for speaker in step.speakers:
                     yield from self._lacking_texts(speaker.system, case)
+                    yield from (_lacks(self._value(when, case)) for when in speaker.settings.conditions())
             case Retrieve():
                 yield _lacks(self._value(step.source, case))
                 for expr in (*step.include, *_asked_for(step)):  # texts may be embedded before that is seen
@@ -368,6 +370,7 @@ def _taken(step: Step) -> Iterator[Expr]:
     match step:
         case Ask():
             yield from _in_texts((step.system, step.prompt))
+            yield from step.settings.conditions()
             yield from (each for each in (step.chat, step.options, step.offered) if each is not None)
             if step.continues is not None:
                 yield Ref(path=(step.continues, "turns"))
@@ -378,6 +381,7 @@ def _taken(step: Step) -> Iterator[Expr]:
                 yield from _in_texts((shots.prompt, shots.reply))
         case Converse():
             yield from _in_texts([speaker.system for speaker in step.speakers])
+            yield from (when for speaker in step.speakers for when in speaker.settings.conditions())
         case Retrieve():
             yield from (step.source, *step.include, *_asked_for(step))
         case SampleList(of=of):

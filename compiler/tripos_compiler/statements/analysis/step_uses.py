@@ -69,6 +69,7 @@ def step_expressions(step: Step) -> Iterator[Expr]:
         case Ask():
             yield from _texts(step.system)
             yield from _texts(step.prompt)
+            yield from step.settings.conditions()
             if step.chat is not None:
                 yield step.chat
             if step.options is not None:
@@ -82,6 +83,7 @@ def step_expressions(step: Step) -> Iterator[Expr]:
         case Converse():
             for speaker in step.speakers:
                 yield from _texts(speaker.system)
+                yield from speaker.settings.conditions()
         case Retrieve():
             yield from (step.source, step.by, *step.include, *([step.where] if step.where is not None else []))
         case Score() | Column():

@@ -129,7 +129,9 @@ class Making:
 
     def mention(self, question: Question) -> None:
         """Note what a question prints."""
+        by_settings = {name for each in question.lowered.expressions for name in names_in(each)}
         for language in self.program.languages:
+            self.mentioned.setdefault(language, set()).update(by_settings)
             for part in (question.system, question.prompt):
                 for hole in part.holes.get(language, ()) if part is not None else ():
                     self.mentioned.setdefault(language, set()).update(names_in(hole.typed.expr))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tripos_compiler.constructs import Statement
+from tripos_compiler.constructs import SETTINGS, Statement
 from tripos_compiler.language import names_in
 from tripos_compiler.language.library import element_type, type_notation, without_optional
 from tripos_compiler.plan import (
@@ -89,7 +89,7 @@ def lower_author(making: Making) -> None:
             making.open = True
         return
     making.maker(role)
-    texts = [inner for inner in statement.body if inner.construct in ("prompt", "system")]
+    texts = [inner for inner in statement.body if inner.construct in ("prompt", "system", *SETTINGS)]
     making.too_early(name for inner in texts for name in free_variables_of(inner))
     question = _question(making, making.scope, statement)
     record = _returned(making, statement, question)

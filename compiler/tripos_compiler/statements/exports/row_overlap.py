@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
-from tripos_compiler.constructs import Statement
+from tripos_compiler.constructs import SETTINGS, Statement
 from tripos_compiler.resolve import KINDS, LoadedDataset, Program, path_beside
 from tripos_compiler.source import dataclass
 from tripos_compiler.typing import free_variables, free_variables_of
 
 WILD = re.compile(r"\{\w+\}|\*")
-TEXTS = ("prompt", "system")
+TEXTS = ("prompt", "system", *SETTINGS)
 
 
 @dataclass(frozen=True)

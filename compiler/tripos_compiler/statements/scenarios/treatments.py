@@ -27,6 +27,7 @@ from tripos_compiler.statements.analysis import (
     StepFingerprints,
     fold_arms,
     fold_required_texts,
+    fold_settings,
     fold_texts,
     names_used,
     roles_called,
@@ -203,6 +204,7 @@ def _fold(step: Step, chosen: Mapping[str, str], labels: Mapping[str, Mapping[st
     match step:
         case Ask():
             update["system"] = fold_texts(step.system, chosen, labels)
+            update["settings"] = fold_settings(step.settings, chosen)
             update["prompt"] = fold_texts(step.prompt, chosen, labels)
             update |= {"chat": put(step.chat), "options": put(step.options), "offered": put(step.offered)}
             shots = [
@@ -219,7 +221,12 @@ def _fold(step: Step, chosen: Mapping[str, str], labels: Mapping[str, Mapping[st
             update["shots"] = tuple(each for each in shots if each.where != FALSE)
         case Converse():
             update["speakers"] = tuple(
-                speaker.model_copy(update={"system": fold_texts(speaker.system, chosen, labels)})
+                speaker.model_copy(
+                    update={
+                        "system": fold_texts(speaker.system, chosen, labels),
+                        "settings": fold_settings(speaker.settings, chosen),
+                    }
+                )
                 for speaker in step.speakers
             )
         case Retrieve():

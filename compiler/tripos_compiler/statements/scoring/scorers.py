@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tripos_compiler.constructs import Statement
 from tripos_compiler.language import names_in
 from tripos_compiler.language.library import type_notation
-from tripos_compiler.plan import DialogueType, Expr, MetricsType, NumberType, Scorer, Settings, Type, weighed_fields
+from tripos_compiler.plan import (
+    DeclaredSettings,
+    DialogueType,
+    Expr,
+    MetricsType,
+    NumberType,
+    Scorer,
+    Settings,
+    Type,
+    weighed_fields,
+)
 from tripos_compiler.resolve import (
     KINDS,
     Binding,
@@ -19,10 +31,10 @@ from tripos_compiler.resolve import (
 )
 from tripos_compiler.source import CallExpr, Name, Number, dataclass
 from tripos_compiler.statements.analysis import template_expressions
-from tripos_compiler.statements.prompts import lower_samples, lower_settings
 from tripos_compiler.statements.scoring.formulas import late_formulas, lower_formula, lower_formulas
 from tripos_compiler.statements.scoring.functions import Parameters, free_name, lower_parameters, lower_python_scorer
 from tripos_compiler.statements.scoring.programs import lower_program_scorer
+from tripos_compiler.statements.settings import lower_samples, lower_settings
 from tripos_compiler.typing import Elaborator, FilledHole, Localised, lower_texts, read_type
 
 WRITTEN = {
@@ -128,14 +140,14 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
     system = lower_texts(program, scope, systems, "the system message") if systems else None
     if has_lost_part(program, statement):
         forget_diagnostics(program, mark, "E0402")  # what was left out may be the text in the other language
-    settings = lower_settings(program, statement)
+    lowered = lower_settings(program, scope, statement)
+    if lowered is None:
+        return
+    settings = lowered.declared
     _check_repeats(program, statement, name, settings)
     cascaded = is_cascade(statement)
     weighs = settings.top_logprobs is not None
-    if given is not None and given.weighted and not weighs:
-        help_ = "write `top_logprobs 20` in its block"
-        message = f"scorer `{name.text}` weighs probabilities that it does not ask for"
-        program.diagnostics.error("E0206", message, gives.head, help=help_)
+    if not _may_weigh(program, gives, name, given, weighs):
         return
     agreement = Agreement(lower_samples(statement), weighs, given.type if given is not None else None)
     cascade = lower_cascade(program, statement, role, agreement) if cascaded else None
@@ -149,7 +161,8 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
         program.diagnostics.error("E0701", message, prompts[0].head, help=help_)
         return
     history = None if isinstance(chat, bool) else chat
-    _check_arguments_shown(program, name, parameters, prompt, system, history)
+    shown = [*lowered.expressions, *([] if history is None else [history])]
+    _check_arguments_shown(program, name, parameters, prompt, system, shown)
     program.index.define("scorer", name.text, name.span, detail=f"{parameters.shown(name.text)} -> {given.shown}")
     scorer = Scorer(
         name=name.text,
@@ -171,10 +184,20 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
     program.scorers.setdefault(name.text, scorer)
 
 
-def _check_repeats(program: Program, statement: Statement, name: Name, settings: Settings) -> None:
+def _may_weigh(program: Program, gives: Statement, name: Name, given: Gives | None, weighs: bool) -> bool:
+    """Return true unless a judge weighs probabilities of tokens that it does not ask for, which is reported."""
+    if given is None or not given.weighted or weighs:
+        return True
+    help_ = "write `top_logprobs 20` in its block"
+    message = f"scorer `{name.text}` weighs probabilities that it does not ask for"
+    program.diagnostics.error("E0206", message, gives.head, help=help_)
+    return False
+
+
+def _check_repeats(program: Program, statement: Statement, name: Name, settings: DeclaredSettings) -> None:
     """Warn of a judge that is asked several times where its reply is no draw."""
     written, samples = statement.one_of("repeats"), lower_samples(statement)
-    if written is not None and samples > 1 and settings.temperature == 0:
+    if written is not None and samples > 1 and settings.copies:
         message = f"`{name.text}` is sampled {samples} times at temperature 0: the replies are copies"
         help_ = "raise the temperature, or ask once: copies of a reply make no figure more certain"
         program.diagnostics.warning("W1007", message, written.head, help=help_)
@@ -200,12 +223,12 @@ def _check_arguments_shown(
     parameters: Parameters,
     prompt: Localised,
     system: Localised | None,
-    chat: Expr | None,
+    others: Sequence[Expr],
 ) -> None:
     """A judge that is not shown what it is given grades something else, such as a question without its reply."""
     texts = [prompt.texts, *([system.texts] if system is not None else [])]
     for parameter, binding in parameters.scope.items():
-        if chat is not None and parameter in names_in(chat):
+        if any(parameter in names_in(each) for each in others):
             continue
         silent = [
             language

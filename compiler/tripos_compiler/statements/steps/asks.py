@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tripos_compiler.constructs import Statement
-from tripos_compiler.language import names_in
 from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import (
     LIKELIHOODS,
     Ask,
-    Expr,
     ListType,
     Plain,
     RecordType,
@@ -23,7 +21,8 @@ from tripos_compiler.plan import (
 from tripos_compiler.resolve import Binding, Typed, has_lost_part, numbers_of, record_fields
 from tripos_compiler.source import Name
 from tripos_compiler.statements.analysis import names_used, with_dependencies
-from tripos_compiler.statements.prompts import Question, lower_question, lower_samples
+from tripos_compiler.statements.prompts import lower_question
+from tripos_compiler.statements.settings import lower_samples
 from tripos_compiler.statements.steps.histories import lower_chat, lower_continued
 from tripos_compiler.statements.steps.loops import ToolLoop, lower_loop, lower_state
 from tripos_compiler.statements.steps.plain_text import lower_options, lower_plain, may_weigh
@@ -36,7 +35,13 @@ from tripos_compiler.statements.steps.scripts import (
     lower_turns,
 )
 from tripos_compiler.statements.steps.shots import lower_shots
-from tripos_compiler.statements.steps.steps import NOT_ASKED, Steps, warn_unasked, warn_undefined
+from tripos_compiler.statements.steps.steps import (
+    NOT_ASKED,
+    Steps,
+    mention_question,
+    warn_unasked,
+    warn_undefined,
+)
 from tripos_compiler.statements.steps.tools import lower_offered
 from tripos_compiler.typing import is_secret
 
@@ -108,7 +113,6 @@ def _ask(steps: Steps, statement: Statement, when: Typed | bool | None, listed: 
         numbers=numbers_of(program, question.returns),
         samples=lower_samples(statement),
         settings=question.settings,
-        stops=question.stops,
         when=when.expr if isinstance(when, Typed) else None,
         fingerprint="",
     )
@@ -121,23 +125,23 @@ def _ask(steps: Steps, statement: Statement, when: Typed | bool | None, listed: 
     draws = [each.drawn for each in ask.shots]
     told = [each for each in (ask.chat, ask.options, ask.offered, *draws) if each is not None]
     if listed is not None:
-        _mention(steps, question, listed.of, *told)
+        mention_question(steps, question, listed.of, *told)
         if not (done := lower_asks(steps, statement, ask, listed)):
             steps.unknown(name)
         return done
     if isinstance(script, PromptList):
-        _mention(steps, question, script.prompts.expr, *told)
+        mention_question(steps, question, script.prompts.expr, *told)
         if not (done := lower_turns(steps, statement, ask, script)):
             steps.unknown(name)
         return done
     if isinstance(loop, ToolLoop):
-        _mention(steps, question, loop.state.expr, *told)
+        mention_question(steps, question, loop.state.expr, *told)
         lower_loop(steps, statement, ask, loop)
         return True
     steps.lowered.append(ask)
     steps.wholes[name.text] = name
     _bind(steps, statement, ask)
-    _mention(steps, question, *told)
+    mention_question(steps, question, *told)
     return True
 
 
@@ -201,16 +205,3 @@ def _builds_on_samples(steps: Steps, ask: Ask) -> bool:
     """Return true if an ask goes on from one of several samples, so that its own are no tries at the same thing."""
     found = with_dependencies(steps.lowered, names_used(ask))
     return any(step.name in found and getattr(step, "samples", 1) > 1 for step in steps.lowered)
-
-
-def _mention(steps: Steps, question: Question, *more: Expr) -> None:
-    said = {name for expr in more for name in names_in(expr)}
-    for language in steps.program.languages:
-        names = {
-            found
-            for part in (question.system, question.prompt)
-            if part is not None
-            for hole in part.holes.get(language, ())
-            for found in names_in(hole.typed.expr)
-        }
-        steps.mentioned.setdefault(language, set()).update(names | said)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label, nearest
-from tripos_compiler.language import names_in
 from tripos_compiler.plan import Converse, DialogueType, Speaker, TextType, Until
 from tripos_compiler.resolve import Binding, Typed
 from tripos_compiler.source import Name, Number
 from tripos_compiler.statements.prompts import Question, lower_question
 from tripos_compiler.statements.steps.asks import may_answer
-from tripos_compiler.statements.steps.steps import Steps, warn_unasked
+from tripos_compiler.statements.steps.steps import Steps, mention_question, warn_unasked
 
 MOST_TURNS = 1000
 MOST_REPEATS = 1000
@@ -57,9 +56,7 @@ def lower_converse(steps: Steps, statement: Statement) -> bool:
     steps.scope[name.text] = Binding((name.text, "turns"), DialogueType(), fields, span=name.span)
     steps.define("converse", name, DialogueType())
     for _, question in known:
-        for language, holes in question.system.holes.items() if question.system else ():
-            named = {found for hole in holes for found in names_in(hole.typed.expr)}
-            steps.mentioned.setdefault(language, set()).update(named)
+        mention_question(steps, question)
     return True
 
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 
 from tripos_compiler.constructs import Statement
-from tripos_compiler.language import names_in
 from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import (
     LIMIT,
@@ -36,7 +35,7 @@ from tripos_compiler.plan import (
 from tripos_compiler.resolve import Binding, Typed
 from tripos_compiler.source import Name, Number, dataclass
 from tripos_compiler.statements.prompts import Question, lower_question
-from tripos_compiler.statements.steps.steps import NOT_ASKED, Steps, warn_unasked, warn_undefined
+from tripos_compiler.statements.steps.steps import NOT_ASKED, Steps, mention_question, warn_unasked, warn_undefined
 
 MOST_TURNS = 50
 SO_FAR = "so_far"
@@ -152,9 +151,7 @@ def lower_loop(steps: Steps, statement: Statement, first: Ask, loop: ToolLoop) -
     warn_undefined(steps, loop.state, NOT_ASKED)
     if user is not None:
         warn_unasked(steps, user.question, None)
-        for language, holes in user.question.system.holes.items() if user.question.system else ():
-            named = {found for hole in holes for found in names_in(hole.typed.expr)}
-            steps.mentioned.setdefault(language, set()).update(named)
+        mention_question(steps, user.question)
     turns: list[_LoopTurn] = []
     for number in range(1, loop.most + 1):
         before = turns[-1] if turns else None

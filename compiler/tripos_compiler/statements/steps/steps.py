@@ -306,6 +306,8 @@ def warn_unasked(steps: Steps, question: Question, when: Typed | None) -> None:
     for texts in (question.system, question.prompt):
         for hole in texts.told() if texts is not None else ():
             warn_undefined(steps, hole.typed, NOT_DECIDED if hole.condition else NOT_ASKED, when)
+    for condition in question.lowered.conditions:
+        warn_undefined(steps, condition.typed, NOT_DECIDED, when)
 
 
 def warn_undefined(steps: Steps, typed: Typed, what: str, when: Typed | None = None) -> None:
@@ -319,3 +321,17 @@ def warn_undefined(steps: Steps, typed: Typed, what: str, when: Typed | None = N
         if any(item.code == "W0320" and item.labels[0].span == may.span for item in items):
             continue
         steps.program.diagnostics.warning("W0320", f"{what}: {may.lack.why}", may.span, help=may.lack.guard)
+
+
+def mention_question(steps: Steps, question: Question, *more: Expr) -> None:
+    """Note what a question prints or depends on in each language, with what `more` expressions name."""
+    said = {name for expr in (*more, *question.lowered.expressions) for name in names_in(expr)}
+    for language in steps.program.languages:
+        names = {
+            found
+            for part in (question.system, question.prompt)
+            if part is not None
+            for hole in part.holes.get(language, ())
+            for found in names_in(hole.typed.expr)
+        }
+        steps.mentioned.setdefault(language, set()).update(names | said)

@@ -1,3 +1,7 @@
+from .counted import (
+    CountedPrompts as CountedPrompts,
+    Saying as Saying,
+)
 from .placeholders import (
     NamedPlaceholders as NamedPlaceholders,
     SizedPlaceholders as SizedPlaceholders,

@@ -211,7 +211,7 @@ class _InspectWriter:
             for step in scenario.steps:
                 if isinstance(step, Ask) and step.role == self.run.compared_role:
                     name = f"{scenario.name}.{step.name}"
-                    found[name] = {"solver": name, "params": {"samples": step.samples, **step.given_settings}}
+                    found[name] = {"solver": name, "params": {"samples": step.samples, **step.settings.given}}
         return list(found.values())
 
 

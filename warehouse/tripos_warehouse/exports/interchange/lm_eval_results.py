@@ -104,7 +104,7 @@ class _ResultsWriter:
         self.steps = {each.name: scored_steps(plan, each.name) for each in plan.scenarios}
         self.settings = {
             each.name: {
-                step.name: dict(step.given_settings)
+                step.name: dict(step.settings.given)
                 for step in each.steps
                 if isinstance(step, Ask) and step.role == run.compared_role
             }

@@ -53,7 +53,7 @@ def check_protocol(
 def _samples_alike(program: Program, steps: Steps) -> None:
     sampled = [step for step in steps.lowered if isinstance(step, Ask) and step.samples > 1]
     for name, step in {steps.wholes[step.name].text: step for step in sampled}.items():
-        if step.settings.temperature == 0:
+        if step.settings.copies:
             message = f"`{name}` is sampled {step.samples} times at temperature 0: the replies are copies"
             help_ = "raise the temperature, or ask once: copies of a reply make no figure more certain"
             program.diagnostics.warning("W1007", message, steps.wholes[step.name].span, help=help_)
