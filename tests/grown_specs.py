@@ -35,7 +35,15 @@ def _scenarios() -> tuple[Write, ...]:
         lambda n: scenario(f"s{n}", own),
         lambda n: scenario(f"s{n}", "  context stage\n", "stage", 'contains(reply.text, "a")'),
         lambda n: scenario(f"s{n}", after=f"  measure m{n} = mean(right_s{n})\n"),
+        lambda n: scenario(f"s{n}", after=_by_row(n)),
     )
+
+
+def _by_row(number: int) -> str:
+    """Return a further ask, whose settings depend on the row, and a score of its reply."""
+    lines = "".join(f"    max_tokens {level + 9} when item.level == {level}\n" for level in (1, 2))
+    ask = f'  ask more by candidate {{\n    prompt "{number}: {{{{ item.question }}}}"\n{lines}    max_tokens 9\n  }}\n'
+    return f"{ask}  score more{number} = words(more.text) > {number}\n"
 
 
 def _dataset(number: int, file: str) -> str:

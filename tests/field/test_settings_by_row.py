@@ -224,6 +224,23 @@ def test_a_setting_that_waits_for_a_reply_is_shown_as_such(small: Path, tripos: 
     assert sum(line["at_most"] for line in told["calls"]) == 0
 
 
+def test_emit_lists_settings_that_differ_by_row_or_hang_on_a_reply(small: Path, tripos: Command) -> None:
+    later = '  ask more by candidate { prompt "More on {{ q.text }}", seed 3, top_k 7 when words(reply.text) > 3 }\n'
+    later += "  score longer = words(more.text) > words(reply.text)\n  score right"
+    small.write_text(SMALL.replace("  score right", later), "utf-8")
+    lost = {
+        (each["place"], each["why"])
+        for each in tripos("emit", "lm-eval", "s.tripos", "-o", "out", "--json").data["lost"]
+    }
+    assert {why for place, why in lost if place == "answers.reply" and "setting" in why} == {
+        "the setting `temperature`, which differs from row to row",
+        "the setting `max_tokens`, which differs from row to row",
+    }
+    assert ("answers.more", "the setting `top_k`, which depends on a reply") in lost
+    written = "".join(path.read_text("utf-8") for path in Path("out").rglob("*.yaml"))
+    assert "temperature" not in written and "top_k" not in written and "⟨" not in written
+
+
 def test_a_run_is_replayed_and_its_replies_say_what_they_were_asked_with(small: Path, tripos: Command) -> None:
     assert tripos("run", "s.tripos", *MODEL).code == 0
     assert tripos("run", "s.tripos", "--model", "replay/results", "--store", "again").code == 0

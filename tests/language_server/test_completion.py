@@ -124,6 +124,13 @@ def test_the_values_of_a_field_are_proposed_after_equals(editor: Editor) -> None
         assert list(editor.completions("quiz.tripos", "item.stage == |\n"))[:2] == ["easy", "hard"]
 
 
+def test_names_and_values_are_proposed_in_the_condition_of_a_setting(editor: Editor) -> None:
+    with editor.edited("quiz.tripos", "    returns {", "    temperature 0.7 when \n    returns {"):
+        assert has(editor.completions("quiz.tripos", "temperature 0.7 when |\n", " "), "item", "stage", "language")
+    with editor.edited("quiz.tripos", "    returns {", "    temperature 0.7 when item.stage == \n    returns {"):
+        assert list(editor.completions("quiz.tripos", "when item.stage == |\n", " "))[:2] == ["easy", "hard"]
+
+
 def test_the_languages_of_the_benchmark_are_proposed_before_a_text(editor: Editor) -> None:
     with editor.edited("quiz.tripos", "    returns {", "    system \n    returns {"):
         found = editor.completions("quiz.tripos", "system |\n", " ")

@@ -124,7 +124,8 @@ def _fixed(settings: DeclaredSettings, scorer: str = "") -> str:
         return f"the same call of `{scorer}`"
     if settings.temperature == 0:
         return "same text at temperature 0"
-    return f"same text with seed {settings.seed}" if settings.seed is not None else "same text with top_k 1"
+    seeds = " or ".join(str(each) for each in settings.values("seed") if each is not None)
+    return f"same text with seed {seeds}" if seeds else "same text with top_k 1"
 
 
 def broken_guard(cell: Mapping[str, str], axes: Sequence[Axis]) -> Axis | None:

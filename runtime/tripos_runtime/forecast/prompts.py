@@ -56,6 +56,8 @@ class PromptPreview:
     """Of a conversation which turn it is, from 1."""
     secrets: tuple[str, ...] = ()
     """The secret columns that stand in the messages, or decide what does."""
+    awaited: tuple[str, ...] = ()
+    """The settings that a reply decides: what they have is not known before it is there."""
 
 
 def preview_prompts(
@@ -103,6 +105,7 @@ def _of_case(plan: Plan, source: CaseSource, lookup: Lookup, case: Case) -> Iter
             samples,
             turn,
             tuple(sorted(_secrets(plan, case.scenario, step, role))),
+            question.varied if question.unsettled else (),
         )
         note(found)
 

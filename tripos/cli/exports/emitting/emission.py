@@ -122,6 +122,8 @@ def _question(emission: Emission, prompt: PromptPreview, step: Ask, values: Mapp
             checks.append(found)
         else:
             emission.lose(f"{prompt.scenario}.{score.name}", found)
+    for name in prompt.awaited:
+        emission.lose(f"{prompt.scenario}.{prompt.step}", f"the setting `{name}`, which depends on a reply")
     return EmittedQuestion(
         prompt.scenario,
         prompt.item_id,
@@ -129,7 +131,7 @@ def _question(emission: Emission, prompt: PromptPreview, step: Ask, values: Mapp
         prompt.arms,
         prompt.step,
         prompt.messages,
-        prompt.settings,
+        {name: value for name, value in prompt.settings.items() if name not in prompt.awaited},
         prompt.schema,
         prompt.samples,
         tuple(checks),
