@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.compiler.compiling import ROOT, compile_file, plan_of
 from tests.gallery.originals.mt_bench import CATEGORIES, WITH_REFERENCES, answer, judgement, questions, references
 from tests.gallery.playing import facts_of, play
+from tripos_compiler.language import evaluate
+from tripos_compiler.plan import Ask, Expr
 
+TEMPERATURES = {
+    **dict.fromkeys(("writing", "roleplay"), 0.7),
+    **dict.fromkeys(("extraction", "math", "coding", "reasoning"), 0.0),
+    **dict.fromkeys(("stem", "humanities"), 0.1),
+}
+"""`temperature_config` of `common.py`."""
 VERDICTS = Path(__file__).parent / "verdicts" / "mt_bench.jsonl"
 
 
@@ -40,3 +50,16 @@ def test_ratings_and_means_are_those_of_fastchat(tmp_path: Path) -> None:
     for (question, turn), messages in sent.items():
         assert messages[-1].count("solution of") == (turn if question.split()[0] in WITH_REFERENCES else 0)
         assert messages[-1].count("answer {to}") == turn - (("<7>" in question) * turn)
+
+
+def test_temperatures_are_those_of_fastchat_by_category() -> None:
+    plan = plan_of(compile_file(ROOT / "specs" / "gallery" / "mt_bench" / "mt_bench.tripos"))
+    asks = {step.name: step for scenario in plan.scenarios for step in scenario.steps if isinstance(step, Ask)}
+    assert set(TEMPERATURES) == set(CATEGORIES) == {value.name for value in plan.axis("category").values}
+    for category, wanted in TEMPERATURES.items():
+        for name, temperature in (("one", wanted), ("two", wanted), ("said", 0.0), ("more", 0.0)):
+            assert asks[name].settings.of("en", partial(_holds, category)).temperature == temperature
+
+
+def _holds(category: str, when: Expr) -> bool:
+    return bool(evaluate(when, {"category": category}))
