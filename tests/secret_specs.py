@@ -431,7 +431,7 @@ class _Writer:
         if self.arms and self.chance(0.5):
             lines.append(f'    prompt "More: {self.hole()}" when style == rich')
         dice, self.dice = self.dice, self.aside
-        if self.chance(0.15):
+        if self.chance(0.3):
             lines.append(f"    temperature 0.7 when {self.flag()}")
         self.dice = dice
         if self.chance(0.25):
