@@ -33,6 +33,11 @@ _MINE = """from main.{table} as row
 """The rows of every run, as `run_rows` has those of one."""
 _ASKED = " and (item.models is null or row.model is null or list_contains(item.models, row.model))"
 """Of a run that stopped early, those of a model that was still asked."""
+_OUTCOMES = "case when row.elements is null then 1 else coalesce(json_array_length(row.given), 0) end"
+_SCORED = """case when row.elements is null then (row.status = 'scored')::integer
+  else len(list_filter(coalesce(row.given::json::json[], []), lambda told: told->>'$.status' = 'scored')) end"""
+"""How many scores a row is, one for each element of a list that is scored, and how many of them have a value. A metric
+with a point in its name is a column that a measure looks at, and no score."""
 
 
 @dataclass(frozen=True)
@@ -155,10 +160,9 @@ def list_runs(connection: Connection) -> list[ListedRun]:
     for run_id, samples in connection.execute(sampled).fetchall():
         counts[run_id][0] = samples
     person = f"starts_with(coalesce(row.evaluator, ''), {sql.text(HUMAN)})"
-    scored = f"""select step.run_id, count(*) filter (not {person}),
-      count(*) filter (not {person} and row.status = 'scored'),
-      count(*) filter ({person} and row.status = 'scored')
-      {_MINE.format(table="scores")}{asked} group by all"""
+    scored = f"""select step.run_id, coalesce(sum({_OUTCOMES}) filter (not {person}), 0),
+      coalesce(sum({_SCORED}) filter (not {person}), 0), coalesce(sum({_SCORED}) filter ({person}), 0)
+      {_MINE.format(table="scores")}{asked} where not contains(row.metric, '.') group by all"""
     for run_id, *three in connection.execute(scored).fetchall():
         counts[run_id][1:] = three
     return [ListedRun(run, *counts[run.run_id]) for run in runs.values()]
