@@ -74,5 +74,7 @@ def takes_python(plans: Iterable[Plan]) -> bool:
 
 
 def headline_of(plan: Plan | None, figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the figures that are the headline of the plan of their run."""
-    return [each for each in figures if plan is not None and each["measure"] in plan.benchmark.headline]
+    """Return the figures that are the headline of the plan of their run, in the order that it gives."""
+    order = [] if plan is None else list(plan.benchmark.headline)
+    found = [each for each in figures if each["measure"] in order]
+    return sorted(found, key=lambda each: order.index(each["measure"]))

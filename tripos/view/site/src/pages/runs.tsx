@@ -26,9 +26,15 @@ const MOST_FIGURES = 6;
 
 function headline(run: ListedRun) {
   if (run.headline.length === 0) return run.models.map((model) => <div key={model} class="model">{visible(model)}</div>);
-  return run.headline.slice(0, MOST_FIGURES).map((each) => (
-    <div key={each.measure + each.model} class="figure-line">
-      <strong>{figure(each.value, isNarrow(run.headline))}</strong> <bdi>{visible(each.model ?? "")}</bdi> <span class="small">{each.measure}</span>
-    </div>
-  ));
+  const left = run.headline.length - MOST_FIGURES;
+  return (
+    <>
+      {run.headline.slice(0, MOST_FIGURES).map((each) => (
+        <div key={each.measure + each.model} class="figure-line">
+          <strong>{figure(each.value, isNarrow(run.headline))}</strong> <bdi>{visible(each.model ?? "")}</bdi> <span class="small">{each.measure}</span>
+        </div>
+      ))}
+      {left > 0 && <div class="small">+ {count(left)} {t("furtherFigures")}</div>}
+    </>
+  );
 }
