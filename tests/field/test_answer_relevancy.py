@@ -1,5 +1,5 @@
 """RAGAS's answer relevancy: questions that a model makes of an answer, and the mean cosine of their vectors to that of the
-question that was asked. A function in Python makes the vectors."""
+question that was asked. A scorer by an embedding model gives them; here a vector counts letters."""
 
 from __future__ import annotations
 
@@ -13,33 +13,15 @@ import pytest
 
 from tests.field.running import figures_of, lines
 
-EMBED = '''
-"""The mean cosine of the vectors of texts to that of another one; here a vector counts letters."""
-
-import math
-
-
-def relevancy(question: str, made: list[str]) -> float:
-    """Return the mean cosine."""
-    own = vector(question)
-    return sum(cosine(own, vector(each)) for each in made) / len(made)
-
-
-def vector(text: str) -> list[float]:
-    return [float(text.lower().count(letter)) for letter in "abcdefghijklmnopqrstuvwxyz0123456789"]
-
-
-def cosine(one: list[float], other: list[float]) -> float:
-    length = math.sqrt(sum(each * each for each in one) * sum(each * each for each in other))
-    return sum(a * b for a, b in zip(one, other)) / length if length else 0.0
-'''
+LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 SPEC = """
 benchmark ragas "1.0.0" { languages en }
 role candidate compared
 role generator
+role encoder
 
 dataset item from "items.jsonl" { question text, context text }
-function relevancy from "embed.py:relevancy"
+scorer near(one: text, other: text) by encoder { gives similarity }
 
 scenario answering {
   over item
@@ -50,9 +32,8 @@ scenario answering {
     samples 3
     temperature 0.3
   }
-  let open   = any(g.noncommittal each g in guess.samples)
-  let cosine = relevancy(item.question, [g.question each g in guess.samples])
-  score answer_relevancy = choose(open, 0, cosine)
+  let open = any(g.noncommittal each g in guess.samples)
+  score answer_relevancy = choose(open, 0, sum(near(item.question, g.question) each g in guess.samples) / 3)
 }
 measure answer_relevancy = mean(answer_relevancy)
 """
@@ -75,6 +56,17 @@ def guesses(number: int) -> list[dict[str, object] | None]:
     return found
 
 
+def vector(text: str) -> np.ndarray:
+    return np.array([text.lower().count(each) for each in LETTERS], dtype=float)
+
+
+def cosine(texts: str) -> str:
+    """Return what an embedding model says of two texts."""
+    one, other = map(vector, json.loads(texts))
+    norm = np.linalg.norm(one) * np.linalg.norm(other)
+    return repr(float(one @ other) / norm if norm else 0.0)
+
+
 def test_relevancy_is_the_mean_cosine_of_the_questions_that_an_answer_suggests(tmp_path: Path) -> None:
     rows = [{"question": f"Question {n}: why?", "context": f"Context {n}."} for n in range(COUNT)]
     given: dict[int, int] = {}
@@ -88,18 +80,14 @@ def test_relevancy_is_the_mean_cosine_of_the_questions_that_an_answer_suggests(t
         told = guesses(number)[(given[number] - 1) % 3]
         return "I cannot." if told is None else json.dumps(told)
 
-    files = {"items.jsonl": lines(rows), "embed.py": EMBED}
-    figures = figures_of(tmp_path, SPEC, files, answer, {"generator": generator})
-    letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+    roles = {"generator": generator, "encoder": cosine}
+    figures = figures_of(tmp_path, SPEC, {"items.jsonl": lines(rows)}, answer, roles)
     scores = []
     for number, row in enumerate(rows):
         told = guesses(number)
         if number % 17 == 0 or None in told:
             continue
-        own, *made = (
-            np.array([str(text).lower().count(each) for each in letters], dtype=float)
-            for text in (row["question"], *(each["question"] for each in told if each))
-        )
+        own, *made = map(vector, (row["question"], *(str(each["question"]) for each in told if each)))
         norms = [np.linalg.norm(own) * np.linalg.norm(each) for each in made]
         similar = [float(own @ each) / norm if norm else 0.0 for each, norm in zip(made, norms, strict=True)]
         scores.append(float(np.mean(similar)) * (not any(each and each["noncommittal"] for each in told)))

@@ -25,11 +25,12 @@ from tests.gallery.playing import GALLERY, Facts, facts_of, names
 from tripos.api.compilation import find_spec
 from tripos.cli.main import run_command
 from tripos_compiler.plan import Plan
+from tripos_runtime.roles import embedding_roles
 
 DOCS = Path(__file__).parents[2] / "docs"
 INDEX = DOCS / "gallery.md"
-CANDIDATE, OTHER = "openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5"
-"""The models whose prices are told: that under test, and those of all other roles."""
+CANDIDATE, OTHER, ENCODER = "openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5", "openai/text-embedding-3-small"
+"""The models whose prices are told: that under test, those of all other roles, and those that embed."""
 BEGIN, END = "<!-- table of {} -->\n", "<!-- end of table -->\n"
 PRICE = re.compile(r"\| (?:[\d.]+|—) \|\n")
 GROUPS = {"education": "Education", "field": "The field"}
@@ -143,7 +144,8 @@ def price(name: str) -> float | None:
     """Return the expected price of 1,000 items like the rows, in USD, by the models whose prices are told; `None` where
     they cannot be asked."""
     plan = plan_of(name)
-    roles = [f"{role.name}={OTHER}" for role in plan.roles if role.kind != "compared"]
+    others = [role.name for role in plan.roles if role.kind != "compared"]
+    roles = [f"{name}={ENCODER if name in embedding_roles(plan) else OTHER}" for name in others]
     options = facts_of(name).options
     flags = [word for role in roles for word in ("--role", role)]
     with elsewhere():

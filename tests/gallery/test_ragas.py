@@ -8,9 +8,10 @@ from collections import Counter
 from pathlib import Path
 from statistics import fmean
 
+import numpy as np
 import pytest
 
-from tests.gallery.originals.ragas import guesses, rows, statements, verdicts
+from tests.gallery.originals.ragas import guesses, rows, statements, vector, verdicts
 from tests.gallery.playing import facts_of, play
 
 VERDICTS = Path(__file__).parent / "verdicts" / "ragas.jsonl"
@@ -29,12 +30,17 @@ def test_scores_are_those_of_the_package(tmp_path: Path) -> None:
         guessed[number] += 1
         return json.dumps(guesses(number)[guessed[number] - 1])
 
+    def encoder(messages: list[str]) -> str:
+        """Return the cosine of the vectors that the package's embeddings gave in its place."""
+        one, other = (np.asarray(vector(text)) for text in json.loads(messages[-1]))
+        return repr(float(one @ other / np.linalg.norm(one) / np.linalg.norm(other)))
+
     figures = play(
         tmp_path,
         "ragas",
         {"samples.jsonl": rows()},
         lambda messages: "Answer " + re.findall(r"<\d+>", messages[-1])[0],
-        {"judge": judge},
+        {"judge": judge, "encoder": encoder},
     )
     apart = facts_of("ragas").apart
     found: dict[str, dict[str, float | None]] = {}

@@ -7,11 +7,13 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.conftest import Command
 from tripos_runtime.models.base import Endpoint, Message, ModelError, Price, Reply, Request
 from tripos_runtime.models.embeddings import mock_vector, open_embedding
 from tripos_runtime.models.vectors import from_text, replies_of, to_text
@@ -123,3 +125,85 @@ def test_the_shares_of_tokens_sum_up_to_the_whole() -> None:
 def test_the_mock_knows_likeness_of_letters() -> None:
     one, near, far = (np.asarray(mock_vector(text)) for text in ("一元二次方程", "二元一次方程", "光的折射"))
     assert one @ near > 2 * (one @ far)
+
+
+def similar(server: Server, one: str, other: str) -> Reply:
+    """Return what an embedding model at the server replies to a pair."""
+    endpoint = Endpoint(f"http://127.0.0.1:{server.server_port}/v1")
+    model = open_embedding("openai/bge", {"openai": endpoint}, prices={"openai/bge": Price(1e-6, 0.0)})
+    messages = Message("system", "How similar?"), Message("user", json.dumps([one, other]))
+
+    async def asked() -> Reply:
+        try:
+            return await model.ask(Request("openai/bge", messages))
+        finally:
+            await model.close()
+
+    return asyncio.run(asked())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_pair_is_sent_as_two_texts_and_its_reply_is_their_cosine(seed: int, server: Server) -> None:
+    one, other = np.random.default_rng(seed).normal(size=(2, 8)).round(3)
+    server.answer = 200, entries(one.tolist(), other.tolist())
+    reply = similar(server, "光的折射", "a")
+    assert server.sent[0][1]["input"] == ["光的折射", "a"]
+    assert float(reply.text) == pytest.approx(one @ other / np.linalg.norm(one) / np.linalg.norm(other), abs=1e-6)
+    assert (reply.tokens_in, reply.tokens_out, reply.model_served) == (9, 0, "bge-m3")
+    assert reply.cost_usd == pytest.approx(9e-6)
+
+
+@pytest.mark.parametrize(("one", "other", "value"), [("", " \n", 1.0), ("a", "", 0.0), (" ", "a", 0.0)])
+def test_a_blank_text_of_a_pair_is_not_sent(one: str, other: str, value: float, server: Server) -> None:
+    reply = similar(server, one, other)
+    assert float(reply.text) == value
+    assert reply.cost_usd == 0.0
+    assert server.sent == []
+
+
+@pytest.mark.parametrize("vectors", [([1.0, 0.0], [0.0, 0.0]), ([1.0], [1.0, 2.0]), ([1.0, 2.0],)])
+def test_vectors_without_a_cosine_are_an_error(vectors: tuple[list[float], ...], server: Server) -> None:
+    server.answer = 200, entries(*vectors)
+    with pytest.raises(ModelError) as caught:
+        similar(server, "a", "b")
+    assert caught.value.code == "R0257"
+
+
+SPEC = """\
+benchmark close "1.0.0" { languages en }
+role candidate compared
+role encoder
+dataset item from "items.jsonl" { question text, answer text secret }
+scorer near(one: text, other: text) by encoder { gives similarity }
+scenario once {
+  over item
+  retrieve like from item as p { where p.question != item.question, top 1 by similarity(item.question, p.question) using encoder }
+  ask reply by candidate { prompt "{{ item.question }} {{ json(like.question) }}" }
+  score near   = near(reply.text, item.answer)
+  score nearer = near(reply.text, item.answer) > near(reply.text, item.question)
+}
+measure closeness = mean(near)
+"""
+ITEMS = [{"question": f"What is {n} and {n + 1}?", "answer": f"It is {2 * n + 1}." if n else ""} for n in range(6)]
+
+
+def test_a_similarity_is_asked_for_once_and_equals_that_of_the_vectors(
+    tripos: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ITEMS), "utf-8")
+    Path("close.tripos").write_text(SPEC, "utf-8")
+    run = ("run", "close.tripos", "--model", "mock/careful", "--role", "encoder=mock/embedding", "--json")
+    calls = json.loads(tripos(*run).out)["calls"]
+    assert (calls["asked"], calls["left"]) == (4 * len(ITEMS), 0)  # a vector, a reply and two similarities an item
+    sql = """
+    select fields ->> 'answer' as answer, reply, value from close.scores join close.items using (item_id)
+    join close.samples using (sample_id) where metric = 'near'
+    """
+    rows = json.loads(tripos("sql", sql, "--format", "json").out)
+    assert len(rows) == len(ITEMS)
+    for row in rows:
+        one, other = (np.asarray(mock_vector(text)) for text in (row["reply"], row["answer"]))
+        norm = np.linalg.norm(one) * np.linalg.norm(other)
+        assert row["value"] == pytest.approx(one @ other / norm if norm else 0.0, abs=1e-6)
+    assert json.loads(tripos(*run).out)["calls"]["asked"] == 0

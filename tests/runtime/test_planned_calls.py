@@ -59,7 +59,7 @@ def test_as_many_calls_are_made_as_were_planned(path: Path) -> None:
         pytest.skip("no benchmark")
     filled = {role.name: ROLES[role.kind] for role in plan.roles}
     filled |= dict.fromkeys(reward_roles(plan), ("mock/reward",))
-    filled |= dict.fromkeys(embedding_roles(plan.scenarios), ("mock/embedding",))
+    filled |= dict.fromkeys(embedding_roles(plan), ("mock/embedding",))
     weighing = {
         step.role for each in plan.scenarios for step in each.steps if step.step == "ask" and step.options is not None
     }

@@ -111,7 +111,7 @@ def _by_people(
 ) -> Iterator[GivenScore]:
     """Yield what people graded, of what they would be handed."""
     said = {each.judgement_id: each for each in every if each.round is None}
-    roles = {plan.scorer(step.scorer).role for step in _grades(plan) if not plan.scorer(step.scorer).reward}
+    roles = {plan.scorer(step.scorer).role for step in _grades(plan) if plan.scorer(step.scorer).writes}
     for evaluator in sorted({each.evaluator for each in said.values()}):
         for role in sorted(roles - {run.compared_role}):
             replies = RunReplies(connection, plan, run, role, evaluator)

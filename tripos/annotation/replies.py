@@ -60,7 +60,7 @@ def chosen_role(plan: Plan, role: str | None, compared: str) -> str:
     graded = [step.scorer for step in steps if isinstance(step, Grade | Compare)]
     graded += [step.judge for step in steps if isinstance(step, Score) and step.judge is not None]
     scorers = [plan.scorer(name) for name in graded]
-    known = sorted({scorer.role for scorer in scorers if not scorer.reward} - {compared})
+    known = sorted({scorer.role for scorer in scorers if scorer.writes} - {compared})
     role = role or (known[0] if len(known) == 1 else "judge")
     if role in known:
         return role
@@ -138,7 +138,7 @@ class RunReplies:
         for step in unit.bound.treatment.steps:
             if not isinstance(step, Grade) or unit.bound.role_of(step) != self.role:
                 continue
-            if self.plan.scorer(step.scorer).reward:
+            if not self.plan.scorer(step.scorer).writes:
                 continue
             names = unit.scores[step.fingerprint, self.evaluator]
             marks = tuple(self._mark(step, title, name) for title, name in names.items())

@@ -113,7 +113,7 @@ def _called(step: Step) -> str:
 def _why(plan: Plan, step: Step) -> str:
     if isinstance(step, Judging):
         scorer = plan.scorer(step.scorer)
-        return f"the same call of `{step.scorer}`" if scorer.reward else _fixed(scorer.settings, step.scorer)
+        return f"the same call of `{step.scorer}`" if not scorer.writes else _fixed(scorer.settings, step.scorer)
     assert isinstance(step, Ask | Converse)
     return _fixed(step.settings if isinstance(step, Ask) else step.speakers[0].settings)
 

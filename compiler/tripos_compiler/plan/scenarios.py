@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Literal
 
 from tripos_compiler.plan.base import Part, named
 from tripos_compiler.plan.expressions import Expr, NumberType, Texts, Type
@@ -68,7 +69,8 @@ class Scenario(Part):
 
 
 class Scorer(Part):
-    """A judge or a reward model: `role` reads `prompt` and gives `gives`, or a score and a reason per allocated metric.
+    """A judge, a reward model or an embedding model: `role` reads `prompt` and gives `gives`, or a score and a reason
+    per allocated metric.
 
     Scorers that are expressions or Python functions leave no part: they are calls in the expressions that use them.
     """
@@ -84,8 +86,9 @@ class Scorer(Part):
     """`None`: the metrics that the allocation table gives the scenario."""
     weighted: bool = False
     """Whether the score is the mean of the scale's values, each weighted with the probability of its token."""
-    reward: bool = False
-    """Whether the value is a reward model's, and not said in a reply."""
+    source: Literal["reply", "reward", "similarity"] = "reply"
+    """Where the value comes from: said in a reply, a reward model's number, or the cosine of an embedding model's
+    vectors of the two texts of the JSON list that `prompt` makes."""
     settings: DeclaredSettings = DeclaredSettings()
     samples: int = 1
     """How many times each judge is asked about the same reply: a score is the mean of what it said, and of a bool or a
@@ -98,6 +101,11 @@ class Scorer(Part):
     """Whether it is told nothing that depends on which model it judges, but for the reply that it judges."""
     numbers: dict[str, str] = {}
     """As that of an `Ask`."""
+
+    @property
+    def writes(self) -> bool:
+        """Return true if its value is said in a reply that a model writes."""
+        return self.source == "reply"
 
     @property
     def says(self) -> Type | None:

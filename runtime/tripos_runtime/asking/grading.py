@@ -33,8 +33,8 @@ Said = float | str
 
 
 def grade_schema(scorer: Scorer, metrics: Sequence[Metric]) -> dict[str, Any] | None:
-    """Return the JSON Schema of a judge's reply; a reward model writes none."""
-    if scorer.reward:
+    """Return the JSON Schema of a judge's reply; a model that gives a number writes none."""
+    if not scorer.writes:
         return None
     return metrics_schema(metrics) if scorer.gives is None else schema_of(scorer.gives)
 
@@ -42,8 +42,8 @@ def grade_schema(scorer: Scorer, metrics: Sequence[Metric]) -> dict[str, Any] | 
 def grade_reader(scorer: Scorer, metrics: Sequence[Metric], locale: str) -> Reader:
     """Read a judge's reply to `{metric: (value, status)}`; a scorer that gives one value gives it for `VERDICT`."""
     gives = scorer.gives
-    if scorer.reward:
-        return _read_reward
+    if not scorer.writes:
+        return _read_number
     if gives is not None:
 
         def read_one(text: str, finish_reason: str | None) -> ReadOutcome:
@@ -141,8 +141,8 @@ def number_and_name(scorer: Scorer, said: Said | None) -> tuple[float | None, st
     return number, orjson.dumps(said).decode()
 
 
-def _read_reward(text: str, finish_reason: str | None) -> ReadOutcome:
-    """Return what a reward model gave, which comes as the shortest text that says the number."""
+def _read_number(text: str, finish_reason: str | None) -> ReadOutcome:
+    """Return what a reward or an embedding model gave, which comes as the shortest text that says the number."""
     try:
         value = float(text)
     except ValueError:

@@ -93,7 +93,7 @@ class PreparedRun:
     @cached_property
     def models(self) -> Mapping[str, Model]:
         """The models of all roles, opened. Raises `ModelError`."""
-        embedding = {name for role in embedding_roles(self.plan.scenarios) for name in self.binding.of(role)}
+        embedding = {name for role in embedding_roles(self.plan) for name in self.binding.of(role)}
         return {name: self.wiring.open_model(name, name in embedding) for name in self.binding.every}
 
     @cached_property
@@ -136,7 +136,7 @@ def prepare_run(
     """
     if approved:
         check_approved(plan)
-    check_embedding(selection.chosen(plan), binding.models)
+    check_embedding(plan, selection.chosen(plan), binding.models)
     check_sight(plan, binding, wiring.takes)
     binding = with_majority(binding, plan, source, selection)
     if budget is not None and not isinstance(budget, Budget):

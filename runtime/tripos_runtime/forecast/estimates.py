@@ -166,14 +166,14 @@ class Load:
     fixed: bool = False
     """True if nothing is written, so that the settings of a request bound nothing."""
 
-    def open(self, step: Ask | Judging, question: PreparedQuestion, scenario: str, reward: bool = False) -> None:
-        """Say which step the calls are of; a reward model writes nothing."""
+    def open(self, step: Ask | Judging, question: PreparedQuestion, scenario: str, writes: bool = True) -> None:
+        """Say which step the calls are of; a model that gives a number writes nothing."""
         table, title = ("samples", step.name) if isinstance(step, Ask) else ("judgements", step.scorer)
         self.place = (table, scenario, title)
-        self.settings, self.schema = Settings(max_tokens=0) if reward else question.settings, question.schema
+        self.settings, self.schema = question.settings if writes else Settings(max_tokens=0), question.schema
         if question.chooses:
             self.settings = Settings(max_tokens=CHOSEN)
-        self.fixed = reward or question.chooses
+        self.fixed = question.chooses or not writes
 
     def open_turns(self, step: Converse, question: PreparedQuestion, scenario: str) -> None:
         """Say that the calls are the turns of a role."""

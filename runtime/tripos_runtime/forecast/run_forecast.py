@@ -166,8 +166,8 @@ class _Watcher:
                     for role in [bound.role_of(step)] if judge is None else judge.roles:
                         for model in binding.of(role) if several else binding.of(role)[:1]:
                             line = self.lines.setdefault(self._where(scenario.name, step, role, model), ForecastLine())
-                            reward = judge is not None and judge.reward
-                            line.load.open(step, self._question(step), scenario.name, reward)
+                            writes = judge is None or judge.writes
+                            line.load.open(step, self._question(step), scenario.name, writes)
 
     def _question(self, step: Ask | Judging) -> PreparedQuestion:
         """Return what is sent, which is asked in the same form in every language."""

@@ -1,4 +1,5 @@
-"""Embedding models: texts go in, a vector for each comes out. They fill the roles that `using` names, and no other.
+"""Embedding models: texts go in, a vector for each comes out. They fill the roles that `using` names, and those of
+scorers that give `similarity`, and no other.
 
 To the rest of the runtime one is a `Model` that is asked for several texts in one request, a user's message each, and
 whose replies are the vectors as text (`vectors.to_text`), so that gates, retries, budgets, prices and recordings need
@@ -19,10 +20,24 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
+import numpy as np
+import orjson
+
 from tripos_compiler.language.library import grams_of
+from tripos_compiler.plan import Settings
 from tripos_compiler.source import dataclass
-from tripos_runtime.models.base import FREE, Endpoint, Model, ModelError, Price, Reply, Request, check_alone
-from tripos_runtime.models.vectors import TEXTS_AT_ONCE, replies_of
+from tripos_runtime.models.base import (
+    FREE,
+    Endpoint,
+    Message,
+    Model,
+    ModelError,
+    Price,
+    Reply,
+    Request,
+    check_alone,
+)
+from tripos_runtime.models.vectors import TEXTS_AT_ONCE, from_text, replies_of
 
 MOCK, LOCAL = "mock/embedding", "local/use-multilingual"
 OWN: Mapping[str, int] = {MOCK: 1, LOCAL: 1}
@@ -74,14 +89,59 @@ def open_embedding(
     64
     """
     if name == MOCK:
-        return MockEmbedding()
+        return ComparingEmbedding(MockEmbedding())
     if name == LOCAL:
-        return LocalEmbedding()
+        return ComparingEmbedding(LocalEmbedding())
     from tripos_runtime.models.catalog import endpoint_of
     from tripos_runtime.models.over_litellm import LitellmEmbedding
 
     check_alone(name, endpoint_of(name, endpoints))
-    return LitellmEmbedding(name, endpoint_of(name, endpoints), price=prices.get(name), timeout_s=timeout_s)
+    served = LitellmEmbedding(name, endpoint_of(name, endpoints), price=prices.get(name), timeout_s=timeout_s)
+    return ComparingEmbedding(served)
+
+
+@dataclass(frozen=True)
+class ComparingEmbedding:
+    """An embedding model that also says how similar two texts are: asked as a scorer's model is, with a system message
+    and a JSON list of the two, its reply is the cosine of their vectors, written as the shortest text that says it.
+
+    Of a blank text nothing is asked: it is as similar to another blank one as can be, 1, and to any other text not at
+    all, 0, as `similarity` says of letters.
+    """
+
+    model: Model
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.model, name)
+
+    async def ask(self, request: Request) -> Reply:
+        """Return the vectors of the request's messages, or how similar the texts of a pair are. Raises `ModelError`."""
+        if request.messages[0].role != "system":
+            return await self.model.ask(request)
+        texts: list[str] = orjson.loads(request.messages[1].content)
+        blank = sum(not text.strip() for text in texts)
+        if blank:
+            return Reply(repr(1.0 if blank == 2 else 0.0), self.model.name, "stop", 0, 0, 0.0)
+        messages = tuple(Message("user", text) for text in texts)
+        reply = await self.model.ask(Request(self.model.name, messages, Settings(max_tokens=0)))
+        both = [reply, *reply.others]
+        if len(both) != 2:
+            raise self._unfit(f"gave {len(both)} vectors for two texts")
+        try:
+            one, other = (from_text(each.text).astype(np.float64) for each in both)
+            lengths = float(np.linalg.norm(one) * np.linalg.norm(other))
+            if len(one) != len(other) or lengths == 0:
+                raise ValueError("vectors that cannot be compared")
+        except ValueError as error:
+            raise self._unfit(f"gave {error}") from error
+        near = min(1.0, max(-1.0, float(one @ other) / lengths))
+        tokens = None if any(each.tokens_in is None for each in both) else sum(each.tokens_in or 0 for each in both)
+        cost = None if any(each.cost_usd is None for each in both) else sum(each.cost_usd or 0 for each in both)
+        return Reply(repr(near), reply.model_served, "stop", tokens, None if tokens is None else 0, cost)
+
+    def _unfit(self, what: str) -> ModelError:
+        hint = "check that it is an embedding model"
+        return ModelError("R0257", f"`{self.model.name}` {what}", hint)
 
 
 @dataclass(frozen=True)

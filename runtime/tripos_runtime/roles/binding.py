@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.plan import Ask, Plan, Retrieve, Scenario
+from tripos_compiler.plan import Ask, Judging, Plan, Retrieve, Scenario
 from tripos_compiler.source import dataclass
 from tripos_runtime.models import LOCAL, MOCK, CodedError, embeds, writes
 from tripos_runtime.models.mocks import is_baseline
@@ -18,7 +18,7 @@ REWARD_HINT = "give one: --role {}=reward/PATH, one on a server, or `mock/reward
 
 def reward_roles(plan: Plan) -> frozenset[str]:
     """Return the roles that give rewards."""
-    return frozenset(scorer.role for scorer in plan.scorers if scorer.reward)
+    return frozenset(scorer.role for scorer in plan.scorers if scorer.source == "reward")
 
 
 def misfilled_likelihood(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
@@ -84,7 +84,7 @@ def misfilled_tools(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[st
 def misfilled_reward(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
     """Code, message and hint of the first role whose models are not of its kind; None where all are."""
     giving = reward_roles(plan)
-    writing = {role for scorer in plan.scorers if not scorer.reward for role in scorer.roles} | (
+    writing = {role for scorer in plan.scorers if scorer.writes for role in scorer.roles} | (
         {step.role for scenario in plan.scenarios for step in scenario.steps if step.step == "ask"}
     )
     compared = next(role.name for role in plan.roles if role.kind == "compared")
@@ -105,13 +105,17 @@ def misfilled_reward(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[s
 HINT = f"give one: --role {{}}={LOCAL}, one that litellm knows, or `{MOCK}` to try it out"
 
 
-def embedding_roles(scenarios: Sequence[Scenario]) -> frozenset[str]:
-    """Return the roles that embed texts in these scenarios.
+def embedding_roles(plan: Plan, scenarios: Sequence[Scenario] | None = None) -> frozenset[str]:
+    """Return the roles that embed texts in these scenarios, or in all: to find others, and to give a similarity.
 
     A step's treatments have the roles that the step has, so it is enough to look at the steps as they are written.
     """
-    steps = (step for scenario in scenarios for step in scenario.steps)
-    return frozenset(step.using for step in steps if isinstance(step, Retrieve) and step.using is not None)
+    steps = [step for scenario in (plan.scenarios if scenarios is None else scenarios) for step in scenario.steps]
+    found = {step.using for step in steps if isinstance(step, Retrieve) and step.using is not None}
+    judged = {step.scorer for step in steps if isinstance(step, Judging)}
+    return frozenset(
+        found | {each.role for each in plan.scorers if each.source == "similarity" and each.name in judged}
+    )
 
 
 class NoEmbedding(CodedError):
@@ -121,16 +125,16 @@ class NoEmbedding(CodedError):
         super().__init__("R0255", f"no embedding model fills the role `{role}`", HINT.format(role))
 
 
-def check_embedding(scenarios: Sequence[Scenario], models: Mapping[str, Sequence[str]]) -> None:
+def check_embedding(plan: Plan, scenarios: Sequence[Scenario], models: Mapping[str, Sequence[str]]) -> None:
     """Raise `NoEmbedding` for the first role that embeds in these scenarios and that no model fills."""
-    for role in sorted(embedding_roles(scenarios)):
+    for role in sorted(embedding_roles(plan, scenarios)):
         if not models.get(role):
             raise NoEmbedding(role)
 
 
 def misfilled_embedding(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
     """Code, message and hint of the first role whose models are not of its kind; None where all are."""
-    embedding = embedding_roles(plan.scenarios)
+    embedding = embedding_roles(plan)
     embedders = {name for role in embedding for name in models.get(role, ())}
     for role in sorted(embedding):
         for name in models.get(role, ()):
@@ -205,7 +209,7 @@ def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, 
         raise BindingError("R0201", f"no model fills the role `{role.name}`", "give one: --model PROVIDER/MODEL")
     used = {step.role for scenario in plan.scenarios for step in scenario.steps if step.step == "ask"}
     used |= {speaker.role for scenario in plan.scenarios for talk in scenario.talks for speaker in talk.speakers}
-    used |= {role for scorer in plan.scorers for role in scorer.roles}
+    used |= {role for scorer in plan.scorers for role in scorer.roles} - embedding_roles(plan)
     used |= made_roles(plan)
     trial = all(model.startswith("mock/") for model in models[role.name])  # there is nothing to learn of who grades
     empty = []

@@ -134,10 +134,10 @@ class Playthrough:
         if judged:
             names[self.compared] += (f"trial/{self.compared}:2",)
         self.binding = RoleBinding(names, self.compared)
-        rewards = {scorer.role for scorer in plan.scorers if scorer.reward}
+        silent = {scorer.role for scorer in plan.scorers if not scorer.writes}
         words = words_of(plan)
         self.voices = {
-            name: Voice(role, name, self.script, self._told, words, role == self.compared, role in rewards)
+            name: Voice(role, name, self.script, self._told, words, role == self.compared, role in silent)
             for role, each in names.items()
             for name in each
         }

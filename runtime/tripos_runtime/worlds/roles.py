@@ -63,7 +63,8 @@ class Voice:
     words: Sequence[str] = ()
     """The words that a role may say and the spec looks for."""
     compared: bool = False
-    reward: bool = False
+    silent: bool = False
+    """It gives a number and writes nothing: a reward model, or one that embeds."""
     structured: bool = True
     slots: int | None = None
     price: Any = FREE
@@ -97,7 +98,7 @@ class Voice:
         told = "\n\n".join((told, *(text for _, text in settings_told(request))))
         dice = self.script.dice(self.name, told, request.number)
         number = dice.randrange(10**9)
-        if self.reward:
+        if self.silent:
             return str(number / 10**9)
         if self.script.moody and not self.compared:
             # Half of its moods are lasting ones: it stays silent however often it is asked about a thing.

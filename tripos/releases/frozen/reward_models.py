@@ -85,7 +85,7 @@ def inherited_models(plan: Plan, extended: Sequence[FoundRelease]) -> dict[str, 
         opened = open_release(Path(release.folder))
         if not opened.manifest.artefacts:
             continue
-        theirs = [scorer for scorer in opened.plan().scorers if scorer.reward]
+        theirs = [scorer for scorer in opened.plan().scorers if scorer.source == "reward"]
         taken = {scorer.role for scorer in theirs if scorer in plan.scorers}
         for said in opened.manifest.artefacts:
             if said.role not in taken:

@@ -115,7 +115,7 @@ class StepFingerprints:
 
     def _judging(self, scorer: str) -> list[DeclaredSettings]:
         declared: Scorer = self.program.scorers[scorer]
-        return [] if declared.reward else [declared.settings]
+        return [declared.settings] if declared.writes else []
 
     def _repeated(self, scorer: str, source: object) -> object:
         """Return what scores are taken from: of a judge that is asked several times, that many of its replies; and of a

@@ -368,8 +368,9 @@ def _not_graded(program: Program, leaf: Leaf) -> tuple[str, str] | None:
             told = f"a judge is asked inside the expression of {operand.shown}, and people do not grade that"
             return told, "score what the judge gives with a name of its own, and take the mean of that"
         for scorer in graders_of(program, operand):
-            if scorer.reward:
-                return f"`{scorer.name}` is a reward model, in whose place nobody grades", "take the scores of a judge"
+            if not scorer.writes:
+                kind = "a reward model" if scorer.source == "reward" else "an embedding model"
+                return f"`{scorer.name}` is {kind}, in whose place nobody grades", "take the scores of a judge"
             if isinstance(scorer.gives, ChoiceType) and leaf.function in OF_JUDGES - {"mean"}:
                 return (
                     f"{leaf.named} counts a name, and people correct numbers",

@@ -1,4 +1,4 @@
-"""Lowers scorers: judges and reward models, formulas, and functions in Python; and named values, as formulas."""
+"""Lowers scorers: judges and models that give numbers, formulas, functions in Python; and named values, as formulas."""
 
 from __future__ import annotations
 
@@ -6,24 +6,12 @@ from collections.abc import Sequence
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.language import names_in
-from tripos_compiler.language.library import type_notation
-from tripos_compiler.plan import (
-    DeclaredSettings,
-    DialogueType,
-    Expr,
-    MetricsType,
-    NumberType,
-    Scorer,
-    Settings,
-    Type,
-    weighed_fields,
-)
+from tripos_compiler.plan import DeclaredSettings, Expr, MetricsType, NumberType, Scorer, Type, weighed_fields
 from tripos_compiler.resolve import (
     KINDS,
     Binding,
     FormulaScorer,
     Program,
-    Scope,
     forget_diagnostics,
     has_lost_part,
     numbers_of,
@@ -33,9 +21,16 @@ from tripos_compiler.source import CallExpr, Name, Number, dataclass
 from tripos_compiler.statements.analysis import template_expressions
 from tripos_compiler.statements.scoring.formulas import late_formulas, lower_formula, lower_formulas
 from tripos_compiler.statements.scoring.functions import Parameters, free_name, lower_parameters, lower_python_scorer
+from tripos_compiler.statements.scoring.number_models import (
+    Gives,
+    gives_similarity,
+    is_fair,
+    lower_chat,
+    lower_similarity,
+)
 from tripos_compiler.statements.scoring.programs import lower_program_scorer
 from tripos_compiler.statements.settings import lower_samples, lower_settings
-from tripos_compiler.typing import Elaborator, FilledHole, Localised, lower_texts, read_type
+from tripos_compiler.typing import FilledHole, Localised, lower_texts, read_type
 
 WRITTEN = {
     "scorer": "scorer NAME(response: text) by ROLE { … }",
@@ -44,22 +39,6 @@ WRITTEN = {
     "python_scorer": 'scorer NAME(response: text) -> TYPE from "file.py:function"',
     "program_scorer": 'scorer NAME(response: text) -> TYPE from program "file.py"',
 }
-
-
-@dataclass(frozen=True)
-class Gives:
-    """The verdict type of a judge. `type` None stands for the allocated metrics."""
-
-    type: Type | None
-    reward: bool = False
-    weighted: bool = False
-
-    @property
-    def shown(self) -> str:
-        """As it is written in a spec."""
-        if self.type is None:
-            return "allocated metrics"
-        return "reward" if self.reward else type_notation(self.type)
 
 
 @dataclass(frozen=True)
@@ -106,7 +85,8 @@ def lower_early_scorers(program: Program) -> Waiting:
 def lower_scorers(program: Program, waiting: Waiting) -> None:
     """Judges, and then the formulas that ask them or look into data."""
     for statement, name, parameters in waiting.judges:
-        _judge(program, statement, name, parameters)
+        lower = lower_similarity if gives_similarity(statement) else _judge
+        lower(program, statement, name, parameters)
     program.late = {}
     lower_formulas(program, list(waiting.formulas))
 
@@ -123,7 +103,7 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
         program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
         return
     given = _gives(program, gives)
-    fair = given is None or _fair(program, statement, role, given)
+    fair = given is None or is_fair(program, statement, role, given)
     if parameters is None or not role_known:
         return
     scope = dict(parameters.scope)
@@ -151,7 +131,7 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
         return
     agreement = Agreement(lower_samples(statement), weighs, given.type if given is not None else None)
     cascade = lower_cascade(program, statement, role, agreement) if cascaded else None
-    chat = _chat(program, scope, statement, given)
+    chat = lower_chat(program, scope, statement, given)
     unclear = chat is False or (systems and system is None) or (cascaded and cascade is None)
     if prompt is None or given is None or not fair or unclear:
         return
@@ -173,13 +153,13 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
         chat=history,
         gives=given.type,
         weighted=given.weighted,
-        reward=given.reward,
+        source=given.source,
         settings=settings,
         samples=lower_samples(statement),
         then=cascade.role if cascade is not None else None,
         unsure_below=cascade.unsure_below if cascade is not None else 0.0,
         blind=statement.one_of("blind") is not None,
-        numbers={} if given.reward else numbers_of(program, given.type or NumberType()),
+        numbers=numbers_of(program, given.type or NumberType()) if given.source == "reply" else {},
     )
     program.scorers.setdefault(name.text, scorer)
 
@@ -201,20 +181,6 @@ def _check_repeats(program: Program, statement: Statement, name: Name, settings:
         message = f"`{name.text}` is sampled {samples} times at temperature 0: the replies are copies"
         help_ = "raise the temperature, or ask once: copies of a reply make no figure more certain"
         program.diagnostics.warning("W1007", message, written.head, help=help_)
-
-
-def _chat(program: Program, scope: Scope, statement: Statement, gives: Gives | None) -> Expr | bool | None:
-    """Return the dialogue that a reward model judges; None where there is none, False where it is wrong."""
-    written = statement.one_of("chat")
-    if written is None:
-        return None
-    if gives is not None and not gives.reward:
-        help_ = "put it into the prompt: `{{ transcript(…) }}`"
-        message = "a judge that writes is sent no dialogue as messages: it would go on with it"
-        program.diagnostics.error("E0705", message, written.head, help=help_)
-        return False
-    typed = Elaborator(program, scope).expression(written.syntax("value"), DialogueType(), "what is chatted")
-    return False if typed is None else typed.expr
 
 
 def _check_arguments_shown(
@@ -261,12 +227,12 @@ def _gives(program: Program, statement: Statement) -> Gives | None:
         program.diagnostics.error("E0106", message, written.span, help="write `gives allocated metrics`")
         return None
     if isinstance(written, Name) and written.text == "reward":
-        return Gives(NumberType(), reward=True)
+        return Gives(NumberType(), "reward")
     type_ = read_type(program, written, valued=True)
     if type_ is None:
         return None
     if type_.kind not in ("bool", "integer", "number", "choice"):
-        help_ = "a score is a bool, an integer, a number, a range, a choice, or `reward`"
+        help_ = "a score is a bool, an integer, a number, a range, a choice, `reward` or `similarity`"
         program.diagnostics.error("E0301", "this is not a score", written.span, help=help_)
         return None
     if statement.has("weighted") and not has_probabilities(type_, "integer"):
@@ -275,29 +241,6 @@ def _gives(program: Program, statement: Statement) -> Gives | None:
         program.diagnostics.error("E0301", message, written.span, help=help_)
         return None
     return Gives(type_, weighted=statement.has("weighted"))
-
-
-def _fair(program: Program, statement: Statement, role: Name, gives: Gives) -> bool:
-    """Return true if this role may give that. A judge that is under test itself is warned of."""
-    declared = program.roles.get(role.text)
-    compared = declared is not None and declared.kind == "compared"
-    if not gives.reward:
-        if compared:
-            message = f"`{role.text}` is under test and judges itself"
-            help_ = "let a role of its own judge: `role judge`"
-            program.diagnostics.warning("W0703", message, role.span, help=help_)
-        return True
-    if compared:
-        message = f"`{role.text}` is compared, and a reward is given by a model that is not"
-        help_ = "declare a role for the reward model: `role critic`"
-        program.diagnostics.error("E0705", message, role.span, help=help_)
-        return False
-    settings = [each for each in statement.body if each.construct in (*Settings.model_fields, "repeats", "unsure")]
-    for each in settings:
-        written = "samples" if each.construct == "repeats" else each.construct
-        message = f"a reward model writes no text, so `{written}` changes nothing"
-        program.diagnostics.error("E0705", message, each.head, help="remove it")
-    return not settings
 
 
 WRITTEN_AGREEMENT = "write `samples 5` or `top_logprobs 20`, or declare the role `panel`"

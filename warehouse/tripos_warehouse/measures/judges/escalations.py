@@ -116,7 +116,8 @@ def learned_thresholds(
         judges = [each for each in roles.get(scorer.role, ()) if each not in people]
         whole = scorer.gives is None or scorer.gives.kind in ("bool", "integer")
         probable = scorer.settings.top_logprobs is not None and len(judges) == 1
-        if scorer.reward or not whole or scorer.weighted or (scorer.samples * len(judges) < 2 and not probable):
+        several = scorer.samples * len(judges) > 1 or probable
+        if not scorer.writes or not whole or scorer.weighted or not several:
             continue
         labels = {metric: by_reply(some, people) for (name, metric), some in scores.items() if name == scorer.name}
         if not any(labels.values()):

@@ -204,7 +204,8 @@ def similarity(a: str, b: str) -> float:
     """Return how alike two texts are in their letters, 0 to 1.
 
     The cosine of how often each run of two and of three characters occurs, in capitals or not, with the ends of the
-    text as spaces. In a `retrieve` with `using ROLE` it is the cosine of that role's embeddings. Both blank: 1.
+    text as spaces. In a `retrieve` with `using ROLE` it is the cosine of that role's embeddings, which a scorer that
+    `gives similarity` has for scores. Both blank: 1.
 
     >>> similarity("abc", "ABC "), similarity("abc", "xyz"), round(similarity("一元二次方程", "二次方程的解"), 2)
     (1.0, 0.0, 0.38)
