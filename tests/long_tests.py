@@ -1,10 +1,12 @@
 """The tests that `make test` leaves out, as `long_tests.toml` lists them.
 
-`make test-all` runs them at their full size, and `.ci/run` at their small one after a change of what they guard.
+`make test-all` runs them at their full size, and `.ci/run` at their small one after a change of what they guard. As a
+script it prints the tests that failed last, which `.ci/run` gives a second try.
 """
 
 from __future__ import annotations
 
+import json
 import tomllib
 from pathlib import Path
 
@@ -28,3 +30,12 @@ def is_long(node: str) -> bool:
         return False
     parts = path.split("/")
     return f"{path}::{name}" in LONG or any("/".join(parts[:end]) in LONG for end in range(2, len(parts) + 1))
+
+
+def failed_last(cache: Path = ROOT / ".pytest_cache") -> list[str]:
+    """Return the tests that failed in the last run of pytest, by their names there."""
+    return sorted(json.loads((cache / "v/cache/lastfailed").read_text("utf-8")))
+
+
+if __name__ == "__main__":
+    print(*failed_last(), sep="\n")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from itertools import pairwise
+from pathlib import Path
 
 from tests.each import each
-from tests.long_tests import KEPT, LONG, ROOT, TABLE, is_long
+from tests.long_tests import KEPT, LONG, ROOT, TABLE, failed_last, is_long
 from tests.mutants.run import LEGS, place_of, read_leg, read_mutants
 from tests.touched import AREAS, drawn, marked, touched
 
@@ -98,3 +101,22 @@ def test_another_commit_has_another_order_and_the_tests_of_a_file_stay_together(
         assert sorted(order) == tests
         files = [test.partition("::")[0] for test in order]
         assert sum(one != other for one, other in pairwise(files)) == len(set(files)) - 1
+
+
+def test_the_second_try_of_ci_runs_what_failed_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "test_one.py").write_text(
+        "import pytest\n\n\n@pytest.mark.parametrize('case', ['a b', 'c'])\ndef test_case(case):\n    assert case == 'c'\n"
+    )
+    (tmp_path / "test_two.py").write_text("def test_good():\n    pass\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+
+    def pytest_says(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadfile", *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    first = pytest_says("test_two.py::test_good", "test_one.py::test_case")
+    assert first.returncode == 1, first.stdout
+    failed = failed_last(tmp_path / ".pytest_cache")
+    assert failed == ["test_one.py::test_case[a b]"]
+    again = pytest_says(*failed)
+    assert (again.returncode, "1 failed in" in again.stdout) == (1, True), again.stdout

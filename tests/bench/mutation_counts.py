@@ -1,4 +1,4 @@
-"""What came of mutants that were compiled: how much is said of a slip, and what went wrong."""
+"""The outcomes of mutants that were compiled: how much is said of a slip, and what went wrong."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Failure:
 
 @dataclass
 class Counts:
-    """What came of some mutants."""
+    """The outcomes of some mutants."""
 
     said: list[int] = field(default_factory=list)
     """How many diagnostics each has."""

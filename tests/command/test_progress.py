@@ -1,4 +1,4 @@
-"""What is shown while a run goes, and what is told at its end."""
+"""The progress of a run, and the summary at its end."""
 
 from __future__ import annotations
 

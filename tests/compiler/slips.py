@@ -91,7 +91,7 @@ STRINGS += [
 
 @dataclass(frozen=True)
 class Scraps:
-    """What may be put into a text: tokens, statements and expressions of other specs, keywords, signs and values."""
+    """Insertions into a text: tokens, statements and expressions of other specs, keywords, signs and values."""
 
     tokens: list[str]
     statements: list[str]

@@ -41,7 +41,7 @@ LONGEST = 1600
 
 @dataclass(frozen=True)
 class Shown:
-    """What a run of the rows shows of a benchmark."""
+    """The parts of a page that a run of the rows shows."""
 
     calls: float
     """Calls an item, by one model under test."""

@@ -205,7 +205,7 @@ def render_text(
 
 
 def _worst(found: list[Diagnostic], most: int) -> list[Diagnostic]:
-    """So many of the diagnostics, in their order; warnings only where there is room beside the errors."""
+    """Return the first diagnostics, in their order; warnings only where there is room beside the errors."""
     places = sorted(range(len(found)), key=lambda place: found[place].severity != "error")[:most]
     return [found[place] for place in sorted(places)]
 

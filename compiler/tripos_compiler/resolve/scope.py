@@ -186,6 +186,6 @@ Contents = tuple[str, str, bool]
 
 @dataclass
 class KnownCopies:
-    """What comparisons found."""
+    """The findings of comparisons."""
 
     found: dict[Contents, tuple[CopiedField, ...]] = field(default_factory=dict)

@@ -38,7 +38,7 @@ class ChosenRows:
 
     @cached_property
     def public(self) -> frozenset[Condition]:
-        """What its `where` says of public columns."""
+        """The conditions of its `where` on public columns."""
         at_hand = RowsAtHand(self.halves.tables, self.scenario)
         assert at_hand.table is not None
         return at_hand.conditions(self.rows.where, {self.rows.alias: at_hand.table})

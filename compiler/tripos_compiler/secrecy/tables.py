@@ -27,7 +27,7 @@ MAY_READ = "may read it from its file"
 
 @dataclass(frozen=True)
 class BoundRows:
-    """What the names of the rows of a scenario tell, and what these rows are about."""
+    """The facts that the names of the rows of a scenario tell, and what these rows are about."""
 
     names: Mapping[str, Flow]
     about: Mapping[str, list[About]] = field(default_factory=dict)

@@ -166,7 +166,7 @@ def lex(segment: Segment, text: str, diagnostics: Diagnostics) -> list[Token]:
 
 
 def _goes_on(text: str, before: Token, token: Token) -> bool:
-    """Whether a token is the character before it once more, with nothing but blanks between them."""
+    """Return true if a token is the character before it once more, with nothing but blanks between them."""
     return token.kind == "UNKNOWN" and token.text == before.text and not text[before.end : token.start].strip(" \t")
 
 

@@ -1,4 +1,4 @@
-"""What a run adds to expressions: functions of the user's, and what stands in the place of a `reveal`."""
+"""The additions of a run to expressions: functions of the user's, and what stands in the place of a `reveal`."""
 
 from __future__ import annotations
 

@@ -257,7 +257,7 @@ class Cascade:
 
 @dataclass(frozen=True)
 class Agreement:
-    """What says how sure judges are: as many verdicts of each, or the probability of the one, which is of a type."""
+    """The evidence of how sure judges are: several verdicts of each, or the probability of one, which is of a type."""
 
     samples: int
     probable: bool
