@@ -290,3 +290,14 @@ scenario talk {
 def test_a_warning_can_be_silenced_with_a_reason(tmp_path: Path) -> None:
     spec = EXAM.replace(RIGHT, "contains(reply.text, item.answer)  # allow W1001: it shows what a lax score gives")
     assert warned(tmp_path, spec) == []
+
+
+def test_a_row_that_decides_settings_alone_is_not_shown(tmp_path: Path) -> None:
+    alone = EXAM.partition("scenario exam")[0] + (
+        "scenario exam {\n  over item\n"
+        '  ask reply by candidate { prompt "Which is it?", temperature 0.7 when item.number > 3, temperature 0.1 }\n'
+        f"  score right = {RIGHT}\n}}\n"
+    )
+    assert "W1006 no prompt shows the row `item`: every row asks the same" in warned(tmp_path, alone)
+    told = alone.replace("Which is it?", "Which is it? {{ item.question }}")
+    assert not [each for each in warned(tmp_path, told) if each.startswith("W1006")]

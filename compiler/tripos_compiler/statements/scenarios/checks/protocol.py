@@ -60,9 +60,11 @@ def _samples_alike(program: Program, steps: Steps) -> None:
 
 
 def _told(step: Step) -> Iterator[Expr]:
-    """Yield the expressions of what a step sends to a model."""
+    """Yield the expressions of the texts that a step sends to a model. Settings show nothing."""
     if isinstance(step, Ask | Converse):
-        yield from (expr for expr in step_expressions(step) if expr is not step.when)
+        asked = (step,) if isinstance(step, Ask) else step.speakers
+        silent = {id(step.when), *(id(when) for each in asked for when in each.settings.conditions())}
+        yield from (expr for expr in step_expressions(step) if id(expr) not in silent)
     elif isinstance(step, Retrieve):
         yield from step_expressions(step)
 
