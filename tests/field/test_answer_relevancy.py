@@ -64,7 +64,7 @@ def cosine(texts: str) -> str:
     """Return what an embedding model says of two texts."""
     one, other = map(vector, json.loads(texts))
     norm = np.linalg.norm(one) * np.linalg.norm(other)
-    return repr(float(one @ other) / norm if norm else 0.0)
+    return repr(float(one @ other / norm) if norm else 0.0)
 
 
 def test_relevancy_is_the_mean_cosine_of_the_questions_that_an_answer_suggests(tmp_path: Path) -> None:
