@@ -6,8 +6,9 @@ import itertools
 import json
 import tempfile
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import repeat
 from pathlib import Path
 from types import MappingProxyType
@@ -15,7 +16,7 @@ from typing import IO, Any, NamedTuple
 
 import orjson
 
-from tripos.importing.logs.entries import LeftOut, Log, LogHeader
+from tripos.importing.logs.entries import LeftOut, Log, LoggedScore, LogHeader
 from tripos.importing.logs.item_table import ItemTable, sound
 from tripos.importing.logs.own_figures import FigureCheck
 from tripos.importing.logs.spec_text import STEP, LoggedTask, LogSpec, identifier, items_file
@@ -138,8 +139,9 @@ class Gathering:
                 number = numbers.free(place)
                 if number >= MOST_SAMPLES:
                     raise ValueError(f"an item has more than {MOST_SAMPLES:,} samples")
-            found.count += not sample.further
+            found.count += not numbers.has(place, number)
             numbers.add(place, number)
+            _tell_apart(sample.scores)
             wanted = LoggedTask(task, sample.task, number + 1, [self._score(task, s.name) for s in sample.scores])
             wanted.lower = {
                 self._score(task, name)
@@ -252,6 +254,21 @@ class Gathering:
             return SpooledSample(*orjson.loads(raw))
         except orjson.JSONDecodeError:
             return SpooledSample(*json.loads(raw))
+
+
+def _tell_apart(scores: list[LoggedScore]) -> None:
+    """Give scores of one sample that have the same name and rater names of their own.
+
+    >>> some = [LoggedScore("match", "x/match", 1.0), LoggedScore("match", "x/match", 0.0)]
+    >>> _tell_apart(some)
+    >>> [each.name for each in some]
+    ['match', 'match_2']
+    """
+    seen: Counter[tuple[str, str]] = Counter()
+    for at, score in enumerate(scores):
+        seen[score.name, score.rater] += 1
+        if (times := seen[score.name, score.rater]) > 1:
+            scores[at] = replace(score, name=f"{score.name}_{times}")
 
 
 def options_of(log: GatheredLog) -> Mapping[str, Any]:

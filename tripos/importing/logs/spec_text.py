@@ -36,7 +36,7 @@ class LoggedTask:
     def add(self, other: LoggedTask) -> None:
         """Take in what another one needs."""
         self.samples = max(self.samples, other.samples)
-        self.scores += [name for name in other.scores if name not in self.scores]
+        self.scores = list(dict.fromkeys([*self.scores, *other.scores]))
         self.lower |= other.lower
         self.numbers |= other.numbers
 

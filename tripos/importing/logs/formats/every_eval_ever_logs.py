@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -104,7 +105,8 @@ def _samples(
     if file is None:
         left.note("results without a file of samples", "the whole log", len(titles))
         return
-    before: set[tuple[str, str, int | None]] = set()
+    before: set[tuple[str, str, int]] = set()
+    times: Counter[tuple[str, str, str]] = Counter()
     for number, (said, reason) in enumerate(read_lines(file), 1):
         place = f"{file.name}, line {number}"
         row = mapping(said)
@@ -113,8 +115,12 @@ def _samples(
             continue
         told = mapping(row.get("metadata"))
         task, title = titles.get(_id_of(row), (benchmark, _title(row)))
+        name = text(row.get("sample_id")) or ""
         sample = _whole(told.get("sample_number"))
-        key = task, text(row.get("sample_id")) or "", sample
+        if sample is None:  # the lines of a result about one item are its samples
+            sample = times[task, name, _id_of(row)]
+            times[task, name, _id_of(row)] += 1
+        key = task, name, sample
         yield LoggedSample(
             place, task, model, _item(row), sample, _columns(row), [_score(row, title, place, left)], key in before
         )

@@ -168,8 +168,8 @@ def _samples(
             left.note("task without a file of samples", f"{task}: there is no {file.name}")
             continue
         kind = text(mapping(mapping(head.get("configs")).get(task)).get("output_type"))
-        before: set[str] = set()
-        filters: set[str] = set()
+        before: dict[str, set[str]] = {}
+        """The filters that each item has a line of."""
         for number, (said, reason) in enumerate(read_lines(file), 1):
             place = f"{file.name}, line {number}"
             row = mapping(said)
@@ -177,10 +177,9 @@ def _samples(
                 left.note(f"line that is no sample{f': {reason}' if reason else ''}", place)
                 continue
             reader = _RowReader(row, kind, place, left, own=own)
+            filters = before.setdefault(said_as_json([row["doc_id"], row.get("doc_hash")]), set())
+            yield from reader.samples(task, model, further=bool(filters) and reader.filter not in filters)
             filters.add(reader.filter)
-            name = said_as_json([row["doc_id"], row.get("doc_hash")])
-            yield from reader.samples(task, model, further=len(filters) > 1 and name in before)
-            before.add(name)
 
 
 class _RowReader:
