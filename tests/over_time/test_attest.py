@@ -53,7 +53,9 @@ def test_a_statement_holds_and_says_what_the_result_stands_on(run: str, tripos: 
     assert {each["name"] for each in said["subject"]} == {"items", "samples", "judgements", "scores", "comparisons"}
     assert wrong(tripos, "--key", "key.pub") == []
     told = tripos("verify", "--result", "r.json")
-    assert told.code == 0 and "nothing was checked" in told.out
+    assert told.code == 1 and "nothing was checked" in told.out, "it may say anything"
+    told = tripos("verify", "--result", "r.json", "--json")
+    assert (told.code, told.data["good"]) == (1, False)
 
 
 def test_a_statement_holds_after_compaction_and_in_a_merged_store(run: str, tripos: Command) -> None:

@@ -45,7 +45,8 @@ def main(options: Namespace) -> int:
 
 
 def verify_result(options: Namespace) -> int:
-    """Check a statement about a result; exit code 1 where anything in it is not as it was attested."""
+    """Check a statement about a result; exit code 1 where anything in it is not as it was attested, or where nothing
+    could be checked."""
     store = None
     try:
         if options.store is not None:
@@ -54,13 +55,14 @@ def verify_result(options: Namespace) -> int:
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     wrong = [each for each in checks if each.outcome == "wrong"]
+    good = sum(each.outcome == "good" for each in checks)
+    code = GOOD if good and not wrong else SOME_FAILED
     told = statement.predicate
     if options.json:
         found = [{"what": each.what, "outcome": each.outcome, "told": each.told} for each in checks]
-        print_json({"run_id": told.run.run_id, "good": not wrong, "checks": found})
-        return SOME_FAILED if wrong else GOOD
+        print_json({"run_id": told.run.run_id, "good": code == GOOD, "checks": found})
+        return code
     head = f"{told.benchmark} {told.version}, run {told.run.run_id}"
-    good = sum(each.outcome == "good" for each in checks)
     outcome = "not as it was attested" if wrong else "as it was attested" if good else "nothing was checked"
     show_message(f"{head}: {outcome}")
     for each in wrong:
@@ -70,4 +72,4 @@ def verify_result(options: Namespace) -> int:
     for each in checks:
         if each.outcome == "unchecked":
             show_message(f"  not checked: {each.what}: {each.told}")
-    return SOME_FAILED if wrong else GOOD
+    return code
