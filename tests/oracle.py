@@ -387,6 +387,10 @@ def generate(seed: int) -> Benchmark:
     plain = [each for each in plain if first is not None and each.judged == first.judged]
     if len(plain) > 1:
         made.measures.append(_formula(dice, plain, f"m{next(names)}"))
+    parted = [each for each in made.measures if each.by]
+    if parted:
+        made.measures.append(_beside_all(dice, dice.choice(parted), made.measures, f"m{next(names)}"))
+    made.measures.append(_curved(dice, dice.choice(made.measures), f"m{next(names)}"))
     return made
 
 
@@ -440,6 +444,48 @@ def _formula(dice: random.Random, plain: Sequence[Measure], name: str) -> Measur
         return found
 
     return Measure(name, f"abs({one.name} - {one.name}) + {weight} * {two.name}", (), figures)
+
+
+def _beside_all(dice: random.Random, own: Measure, every: Sequence[Measure], name: str) -> Measure:
+    """A figure by group beside one that goes by less, which is the same in each of its cells."""
+    wider = [each for each in every if each.judged == own.judged and set(each.by) < set(own.by)]
+    other = dice.choice(wider) if wider else own
+    sign = dice.choice(("-", "+"))
+
+    def figures(made: Benchmark) -> dict[tuple[str, ...], Figure]:
+        overall = other.figures(made)
+        found = {}
+        for key, one in own.figures(made).items():
+            cell = dict(zip(own.by, key[1:], strict=True))
+            two = overall.get((key[0], *(cell[dim] for dim in other.by)))
+            value = None
+            if one.value is not None and two is not None and two.value is not None:
+                value = one.value - two.value if sign == "-" else one.value + two.value
+            found[key] = Figure(value, -1, -1)
+        return found
+
+    return Measure(name, f"{own.name} {sign} {other.name}", own.by, figures, own.judged)
+
+
+def _curved(dice: random.Random, own: Measure, name: str) -> Measure:
+    """A root, a logarithm or an exponential of a figure, which may have none."""
+    function = dice.choice(("sqrt", "log", "exp"))
+    shift = dice.choice((0, 1))
+
+    def at(value: float) -> float | None:
+        value -= shift
+        if function == "exp":
+            return math.exp(value) if value < 700 else None
+        if value < 0 or (function == "log" and value == 0):
+            return None
+        return math.sqrt(value) if function == "sqrt" else math.log(value)
+
+    def figures(made: Benchmark) -> dict[tuple[str, ...], Figure]:
+        return {
+            key: Figure(None if one.value is None else at(one.value), -1, -1) for key, one in own.figures(made).items()
+        }
+
+    return Measure(name, f"{function}({own.name} - {shift})", own.by, figures)
 
 
 def spec_of(made: Benchmark) -> str:

@@ -23,13 +23,12 @@ from tripos_compiler.statements.declarations import (
     lower_tools,
     lower_trees,
 )
-from tripos_compiler.statements.exports import lower_exports
+from tripos_compiler.statements.exports import lower_exports, lower_subsets
 from tripos_compiler.statements.measures import (
     check_settling,
     lower_expectations,
     lower_headline,
     lower_measures,
-    lower_subsets,
 )
 from tripos_compiler.statements.scenarios import lower_scenarios
 from tripos_compiler.statements.scenarios.checks import check_kept_out, check_learned, check_unused_declarations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from random import Random
 from typing import Any
 
 import pytest
@@ -274,6 +275,7 @@ def test_rounding_to_absurdly_many_digits_ends(digits: int) -> None:
         ("sqrt", (-1,)),
         ("log", (0,)),
         ("log", (2, 1)),
+        ("exp", (1000,)),
         ("power", (-8, 0.5)),
         ("power", (10, 10**9)),
         ("floor", (math.inf,)),
@@ -472,3 +474,10 @@ def test_examples_are_those_of_the_points() -> None:
     assert call("examples_for", ["Logic"], rows, at="point", fields=("task", "hint")) == ["?\n!"]
     assert call("examples_for", rows[0]["point"].splitlines(), rows, "point", ("task", "hint")) == ["Is 1 in N?"]
     assert call("examples_for", [], rows, "point", ("task",)) == []
+
+
+@given(items=st.lists(st.sampled_from(["b", "a", "ä", "C", "10", "9"])), dice=st.randoms())
+def test_different_items_say_nothing_of_the_order_in_which_they_stood(items: list[str], dice: Random) -> None:
+    other = list(items)
+    dice.shuffle(other)
+    assert call("distinct", items) == call("distinct", other) == sorted(set(items))

@@ -209,6 +209,19 @@ def test_a_slice_is_taken_of_a_measure() -> None:
     assert measure("", "sums.gain").figure == figure
 
 
+def test_a_part_that_goes_by_less_is_one_number_over_all() -> None:
+    gap = measure("measure by_level = mean(right) by level, hint\nmeasure it = by_level - (2 - mean(right))")
+    whole = Formula(operator="-", values=(Constant(value=2), Aggregate(function="mean", values=("right",))))
+    overall = Formula(operator="overall", values=(whole,), over=("level", "hint"))
+    assert gap.by == ("level", "hint")
+    assert gap.figure == Formula(operator="-", values=(Measured(measure="by_level"), overall))
+    less = measure("measure by_level = mean(right) by level, hint\nmeasure it = by_level - mean(right) by hint")
+    own = Aggregate(function="mean", values=("right",), by=("hint",))
+    overall = Formula(operator="overall", values=(own,), over=("level",))
+    assert less.by == ("hint", "level")
+    assert less.figure == Formula(operator="-", values=(Measured(measure="by_level"), overall))
+
+
 def test_numbers_are_worked_out_and_brackets_leave_no_trace() -> None:
     figure = Formula(operator="*", values=(Constant(value=-1.5), Measured(measure="sums.accuracy")))
     assert measure("measure it = -(1 + 2 / 4) * (sums.accuracy)").figure == figure
@@ -563,6 +576,12 @@ def test_a_score_lies_between_the_ends_that_its_parts_have(value: str, ends: tup
         ("1 - abs(mean(it))", (None, 1)),
         ("max(0, min(1, mean(it))) * 100", (0, 100)),
         ("mean(it) * 2", (None, None)),
+        ("sqrt(mean(it))", (0, None)),
+        ("exp(mean(it))", (0, None)),
+        ("log(max(1, mean(it)))", (0, None)),
+        ("sqrt(max(0, min(16, mean(it)))) * 25", (0, 100)),
+        ("log(max(1, min(1000, mean(it))), 10)", (0, pytest.approx(3))),
+        ("100 - exp(min(0, mean(it)))", (99, 100)),
     ],
 )
 def test_a_formula_lies_between_the_ends_that_numbers_set(figure: str, ends: tuple[float | None, float | None]) -> None:

@@ -59,7 +59,7 @@ NUMBERS = st.sampled_from([0, 1, -1, 2, 10, 0.5, -0.1, 1 / 3, 100]).map(lambda v
 
 def larger(parts: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
     binary = st.builds(Binary, operator=st.sampled_from(["+", "-", "*", "/"]), left=parts, right=parts)
-    single = st.sampled_from(["abs", "floor", "ceil", "round", "sqrt"])
+    single = st.sampled_from(["abs", "floor", "ceil", "round", "sqrt", "log", "exp"])
     several = st.sampled_from(["min", "max", "default"])
     chosen = st.builds(lambda *args: Call(function="choose", args=args), st.just(LESS), parts, parts)
     return (

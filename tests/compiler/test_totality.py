@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tests.each import each
-from tripos_compiler.language.evaluation import NoValue, evaluate
+from tests.lengths import sized
+from tripos_compiler.language.evaluation import NoValue, Unavailable, evaluate
 from tripos_compiler.language.library import FUNCTIONS
 from tripos_compiler.language.library.totality import facts_of, find_lacks, implied, known_of
-from tripos_compiler.plan import Binary, Call, Expr, Items, Literal_, Ref, Unary
+from tripos_compiler.plan import Binary, Call, Each, Expr, Items, Literal_, Loop, Ref, Unary
 
 N, XS = Ref(path=("n",)), Ref(path=("xs",))
 LENGTH = Call(function="length", args=(XS,))
@@ -106,6 +107,71 @@ def test_an_item_that_is_written_out_is_there(count: int, index: int) -> None:
         assert next(find_lacks(expr), None) is not None
     else:
         assert found == index and next(find_lacks(expr), None) is None
+
+
+def called(name: str, *args: Expr) -> Call:
+    return Call(function=name, args=args)
+
+
+def written(values: tuple[Expr, ...]) -> Items:
+    return Items(values=values)
+
+
+TEXTS = st.sampled_from([Literal_(value="a"), Literal_(value="b"), Literal_(value="a b"), Ref(path=("word",))])
+BY = Literal_(value="by")
+COUNTS = st.integers(-2, 3).map(lambda number: Literal_(value=number))
+
+
+def longer(lists: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
+    def looped(of: Expr, value: Expr, kept: bool) -> Expr:
+        where = Binary(operator="==", left=Ref(path=("x",)), right=Literal_(value="a")) if kept else None
+        return Each(loop=Loop(alias="x", of=of, where=where), value=value)
+
+    elements = TEXTS | st.just(Ref(path=("x",)))
+    pairs = st.tuples(lists, lists).map(written) | st.builds(looped, lists, lists, st.booleans())
+    chosen = Binary(operator="==", left=Ref(path=("word",)), right=Literal_(value="a"))
+    return (
+        st.builds(looped, lists, elements, st.booleans())
+        | st.builds(lambda of: called("shuffled", of, BY), lists)
+        | st.builds(lambda of, count: called("drawn", of, count, BY), lists, COUNTS)
+        | st.builds(called, st.sampled_from(["without_last", "distinct", "sorted"]), lists)
+        | st.builds(lambda one, two: called("distinct", one, two), lists, lists)
+        | st.builds(lambda one, two: called("choose", chosen, one, two), lists, lists)
+        | st.builds(lambda one, two: called("zip", one, two), lists, lists)
+        | st.builds(lambda of: called("flat", of), pairs)
+        | st.builds(lambda of, start: called("slice", of, start), lists, COUNTS)
+        | st.builds(lambda of, start, count: called("slice", of, start, count), lists, COUNTS, COUNTS)
+    )
+
+
+MADE = st.recursive(st.lists(TEXTS, max_size=3).map(tuple).map(written) | st.just(XS), longer, max_leaves=5)
+
+
+@settings(max_examples=sized(200, 2000), deadline=None)
+@given(expr=MADE, xs=st.lists(st.sampled_from(["a", "c"]), max_size=3), word=st.sampled_from(["a", "z"]))
+def test_a_list_has_the_items_that_it_is_known_to_have(expr: Expr, xs: list[str], word: str) -> None:
+    try:
+        found = evaluate(expr, {"xs": xs, "word": word})
+    except (Unavailable, TypeError, AttributeError):  # lists of other lengths, or of what has no order
+        return
+    assert len(found) >= known_of(expr).items
+
+
+@pytest.mark.parametrize(
+    ("expr", "known"),
+    [
+        (Each(loop=Loop(alias="x", of=Items(values=(N, N))), value=N), 2),
+        (called("shuffled", Items(values=(N, N)), BY), 2),
+        (called("drawn", Items(values=(N, N)), Literal_(value=2), BY), 1),
+        (called("without_last", Items(values=(N, N))), 1),
+        (called("slice", Items(values=(N, N, N)), Literal_(value=-2), Literal_(value=1)), 1),
+        (called("distinct", XS, Items(values=(Literal_(value="a"),))), 1),
+        (called("distinct", Items(values=(N,))), 0),
+        (called("flat", Each(loop=Loop(alias="x", of=Items(values=(N, N))), value=Items(values=(N,)))), 2),
+    ],
+)
+def test_what_is_known_of_the_length_of_a_list(expr: Expr, known: int) -> None:
+    assert known_of(expr).items == known
 
 
 def test_a_set_is_the_order_that_a_rank_is_taken_in() -> None:

@@ -153,7 +153,7 @@ class FollowedFigure:
         def at(name: str) -> str | None:
             alias, dot, of = name.partition(".")
             value = case.names[alias].get(of) if dot else known.get(name)
-            return None if value is None else str(value)
+            return None if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
         if all(at(name) == value for name, value in mean.fixed):
             yield tuple(map(at, self.figure.by)), tuple(map(at, mean.over))

@@ -125,11 +125,15 @@ class Measured(Part):
 
 
 class Formula(Part):
-    """Arithmetic over measures."""
+    """Arithmetic over measures. `overall` takes its one value over all of the dimensions `over`: it is the same in each
+    of their cells."""
 
     op: Literal["formula"] = "formula"
-    operator: Literal["+", "-", "*", "/", "negate", "abs", "min", "max", "harmonic_mean"]
+    operator: Literal[
+        "+", "-", "*", "/", "negate", "abs", "min", "max", "harmonic_mean", "sqrt", "log", "exp", "overall"
+    ]
     values: tuple[Figure, ...]
+    over: tuple[str, ...] = ()
 
 
 class Constant(Part):

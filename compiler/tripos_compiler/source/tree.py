@@ -69,6 +69,8 @@ class Argument(Node):
 
     name: Name | None
     elements: tuple[Syntax, ...]
+    path: Member | None = None
+    """The dotted name that `name` is, as in `figure[row.field: value]`."""
 
 
 @dataclass(frozen=True)

@@ -133,15 +133,15 @@ class Builder:
             case "member":
                 return Member(span, self.expression(children[0]), self._name(children[1]))
             case "call":
-                return CallExpr(span, self.expression(children[0]), self._arguments(children[1:]))
+                return CallExpr(span, self.expression(children[0]), self._arguments(children[1:], node.rule))
             case "index":
-                return IndexExpr(span, self.expression(children[0]), self._arguments(children[1:]))
+                return IndexExpr(span, self.expression(children[0]), self._arguments(children[1:], node.rule))
             case "optional":
                 return OptionalExpr(span, self.expression(children[0]))
             case "generic":
                 return Generic(span, self._name(children[0]), self.expression(children[1]))
             case "group" | "items":
-                arguments = self._arguments(children)
+                arguments = self._arguments(children, node.rule)
                 listed = node.rule == "items" or _has_trailing(children)
                 return Group(span, arguments, len(arguments) == 1 and listed)
             case "record":
@@ -193,22 +193,50 @@ class Builder:
     def _name(self, node: Branch | Token) -> Name:
         return Name(self._span(node), _token(node).text)
 
-    def _argument_name(self, node: Branch | Token) -> Name:
-        """Return the name before a colon; a value of a choice may need quotation marks."""
+    def _argument_name(self, node: Branch | Token, within: str) -> tuple[Name | None, Member | None]:
+        """Return the name before a colon, and the dotted name that it is, as a slice may have. A value of a choice may
+        need quotation marks."""
         named = self.expression(node)
-        return Name(named.span, named.value) if isinstance(named, Text) else self._name(node)
+        match named:
+            case Name():
+                return named, None
+            case Text(value=value):
+                return Name(named.span, value), None
+            case Member() if within == "index" and (path := dotted(named)) is not None:
+                return Name(named.span, path), named
+        span = named.span
+        written = span.source.text[span.start : span.end]
+        help_ = "write a name before the colon, or leave the colon out"
+        if isinstance(named, Member) and dotted(named) is not None:
+            help_ = f"a field stands before a colon in a slice of a measure only: `measure[{written}: value]`"
+        self.diagnostics.error("E0101", f"this is no name of an argument: `{written}`", span, help=help_)
+        return None, None
 
-    def _arguments(self, children: Sequence[Branch | Token]) -> tuple[Argument, ...]:
+    def _arguments(self, children: Sequence[Branch | Token], within: str) -> tuple[Argument, ...]:
         arguments: list[Argument] = []
         for args in children:
             for arg in _branch(args).branches():
                 if arg.rule == "trailing":
                     continue
                 parts = arg.children
-                name = self._argument_name(parts[0]) if arg.rule == "named_arg" else None
-                elements = tuple(self.expression(part) for part in parts[0 if name is None else 1 :])
-                arguments.append(Argument(self._span(arg), name, elements))
+                is_named = arg.rule == "named_arg"
+                name, path = self._argument_name(parts[0], within) if is_named else (None, None)
+                if is_named and name is None:
+                    continue  # it was reported
+                elements = tuple(self.expression(part) for part in parts[1 if is_named else 0 :])
+                arguments.append(Argument(self._span(arg), name, elements, path))
         return tuple(arguments)
+
+
+def dotted(syntax: Syntax) -> str | None:
+    """Return a dotted name as it is meant, without spaces; None of anything else."""
+    match syntax:
+        case Name(text=text):
+            return text
+        case Member(of=of, name=name):
+            before = dotted(of)
+            return None if before is None else f"{before}.{name.text}"
+    return None
 
 
 def _has_trailing(children: Sequence[Branch | Token]) -> bool:

@@ -13,7 +13,15 @@ from tripos_compiler.language.figures import scored_by, scored_values_of
 from tripos_compiler.plan import Aggregate, Measure, Measured, Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.corrected import corrected_rows
-from tripos_warehouse.measures.figure_walk import aggregates, cut_of, is_moved_median, slices_of_sum
+from tripos_warehouse.measures.figure_walk import (
+    Curve,
+    aggregates,
+    curve_of,
+    cut_of,
+    has_curve,
+    is_moved_median,
+    slices_of_sum,
+)
 from tripos_warehouse.measures.gaps import why_missing
 from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable
 from tripos_warehouse.measures.sql import graders_of, has_apart, sql_of
@@ -80,29 +88,47 @@ def evaluate(
         )
     still, slices = is_moved_median(plan, measure.figure), slices_of_sum(plan, measure.figure)
     of_metrics = _ends_of_metrics(plan, measure)
-    rows = [_row(measure, found, still, _is_sum(measure, found, slices), of_metrics) for found in values]
+    straight = not has_curve(plan, measure.figure)
+    rows = [_row(measure, found, still, straight, _is_sum(measure, found, slices), of_metrics) for found in values]
     if measure.missing == "fail":
         rows = [_failed(connection, plan, measure, row) for row in rows]
     places = [dimension_place(plan, name) for name in measure.by]
-    rows = _cut_rows(connection, plan, measure, by_people, rows)
+    rows = _seen_through(connection, plan, measure, by_people, rows)
     rows.sort(key=lambda row: ([place(value) for place, value in zip(places, row.by, strict=True)], row.model))
     return MeasureTable(measure, tuple(rows))
 
 
-def _cut_rows(
+def _seen_through(
     connection: Connection, plan: Plan, measure: Measure, by_people: bool, rows: list[MeasureRow]
 ) -> list[MeasureRow]:
-    """Return rows with the interval of what numbers cut, cut as its value is: no derivative shows the error at such a
-    number, and log-odds would stretch that beside it."""
-    cut = cut_of(measure.figure)
-    if cut is None or not rows:
+    """Return rows with the interval of what stands inside of them: of what numbers cut, cut as its value is, since no
+    derivative shows the error at such a number; and of a root, a logarithm or an exponential taken through it, which
+    is not straight."""
+    cut, curve = cut_of(measure.figure), curve_of(measure.figure)
+    inner = cut[0] if cut is not None else curve[0] if curve is not None else None
+    if inner is None or not rows:
         return rows
-    whole, least, most = cut
-    own = next((each for each in plan.measures if whole == Measured(measure=each.name)), None)
+    own = next((each for each in plan.measures if inner == Measured(measure=each.name)), None)
     ends = {"low": None, "high": None} if own is None else {"low": own.low, "high": own.high}
-    bare = measure.model_copy(update={"figure": whole, **ends})
+    bare = measure.model_copy(update={"figure": inner, **ends})
     found = {(row.model, row.by): row for row in evaluate(connection, plan, bare, by_people).rows}
-    return [_cut_row(row, found.get((row.model, row.by)), least, most) for row in rows]
+    if cut is not None:
+        return [_cut_row(row, found.get((row.model, row.by)), *cut[1:]) for row in rows]
+    assert curve is not None
+    return [_curved_row(row, found.get((row.model, row.by)), curve[1]) for row in rows]
+
+
+def _curved_row(row: MeasureRow, whole: MeasureRow | None, curve: Curve) -> MeasureRow:
+    if row.value is None or whole is None:
+        return row
+    if whole.interval_low is None or whole.interval_high is None:
+        bare = replace(row, interval_low=None, interval_high=None, half_width=None, method=None)
+        return replace(bare, reason=whole.reason or row.reason)
+    low, high = sorted((curve(whole.interval_low), curve(whole.interval_high)))
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return row
+    reach = _longer(row.value, low, high)
+    return replace(row, interval_low=low, interval_high=high, half_width=reach, method=whole.method, reason=None)
 
 
 def _cut_row(row: MeasureRow, whole: MeasureRow | None, least: float, most: float) -> MeasureRow:
@@ -173,16 +199,22 @@ def _ends_of_metrics(plan: Plan, measure: Measure) -> Mapping[str, Ends]:
 
 
 def _row(
-    measure: Measure, found: dict[str, Any], still: bool, summed: bool, of_metrics: Mapping[str, Ends]
+    measure: Measure,
+    found: dict[str, Any],
+    still: bool,
+    straight: bool,
+    summed: bool,
+    of_metrics: Mapping[str, Ends],
 ) -> MeasureRow:
     """Return a row of what the SQL found. `still`: draws that are all alike bound the value, as those of a median do;
-    `summed`: items that are all alike bound it too, as those of a difference of means do."""
+    `straight`: items that are all alike bound it at an end of its scale, as they do not bound an exponential;
+    `summed`: they bound it anywhere, as they do a difference of means."""
     value, error = _exact(measure, _finite(found["value"])), _finite(found["standard_error"])
     items, n, total = (int(found[name] or 0) for name in ("items", "n", "total"))
     ends = of_metrics.get(str(found.get("metric")), (measure.low, measure.high))
     method, low, high = (None, None, None)
     if value is not None:
-        method, low, high = _interval(measure, found, value, error, ends, still, summed)
+        method, low, high = _interval(measure, found, value, error, ends, still, straight, summed)
     half = _longer(value, low, high)
     if method == "t":
         half = _half_width(error, int(found["df"] or 0))
@@ -210,7 +242,14 @@ def _row(
 
 
 def _interval(
-    measure: Measure, found: Mapping[str, Any], value: float, error: float | None, ends: Ends, still: bool, summed: bool
+    measure: Measure,
+    found: Mapping[str, Any],
+    value: float,
+    error: float | None,
+    ends: Ends,
+    still: bool,
+    straight: bool,
+    summed: bool,
 ) -> tuple[str, float | None, float | None]:
     """Return how the interval of a value is found, and its ends, where it has any."""
     figure = measure.figure
@@ -235,7 +274,7 @@ def _interval(
     if error is None:
         return method or "logit", None, None
     if error <= ROUNDING:
-        at_an_end = min(value - low, high - value) <= ROUNDING
+        at_an_end = straight and min(value - low, high - value) <= ROUNDING
         if found.get("reason") or function in CORRELATED or (function is None and not at_an_end and not summed):
             return method or "logit", None, None
         method = "exact"

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+import operator as operator_module
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial, reduce
 
+from tripos_compiler.language.figures import curve
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measured, Plan
 
 
@@ -66,6 +69,62 @@ def cut_of(figure: Figure) -> tuple[Figure, float, float] | None:
     return None if inner is figure else (inner, low, high)
 
 
+CURVED = ("sqrt", "log", "exp")
+"""Functions of a figure that rise all the way, on no straight line."""
+Curve = Callable[[float], float]
+
+
+def has_curve(plan: Plan, figure: Figure) -> bool:
+    """Return true if a root, a logarithm or an exponential is part of a figure."""
+    measures = {measure.name: measure.figure for measure in plan.measures}
+    waiting = [figure]
+    while waiting:
+        match waiting.pop():
+            case Formula(operator=operator, values=values):
+                if operator in CURVED:
+                    return True
+                waiting += values
+            case Measured(measure=name):
+                waiting.append(measures[name])
+            case _:
+                pass
+    return False
+
+
+def curve_of(figure: Figure) -> tuple[Figure, Curve] | None:
+    """Return the figure of which another is a root, a logarithm or an exponential, which numbers may move and stretch
+    as in `100 * sqrt(a)`, and what it makes of a value; None of any other."""
+    steps: list[Curve] = []
+    curved = False
+    while isinstance(figure, Formula):
+        match figure:
+            case Formula(operator="negate", values=(inner,)):
+                steps.append(operator_module.neg)
+            case Formula(operator="sqrt" | "log" | "exp" as name, values=(inner,)):
+                steps.append(partial(curve, name))
+                curved = True
+            case Formula(operator="+" | "-" | "*" | "/" as sign, values=(inner, Constant(value=number))):
+                steps.append(partial(_with_right, sign, number))
+            case Formula(operator="+" | "-" | "*" as sign, values=(Constant(value=number), inner)):
+                steps.append(partial(_ARITHMETIC[sign], number))
+            case _:
+                break
+        figure = inner
+    if not curved:
+        return None
+    return figure, lambda value: reduce(lambda each, step: step(each), reversed(steps), value)
+
+
+def _with_right(sign: str, number: float, value: float) -> float:
+    return _ARITHMETIC[sign](value, number)
+
+
+_ARITHMETIC: dict[str, Callable[[float, float], float]] = {
+    "+": operator_module.add,
+    "-": operator_module.sub,
+    "*": operator_module.mul,
+    "/": operator_module.truediv,
+}
 MEANS = frozenset(("mean", "share", "accuracy", "pass_at", "pass_all"))
 """Aggregates to which every item adds its own mean, between two ends."""
 
@@ -77,20 +136,22 @@ def slices_of_sum(plan: Plan, figure: Figure) -> tuple[Mapping[str, str], ...] |
     measures = {measure.name: measure.figure for measure in plan.measures}
     seen: set[str] = set()
     slices: list[Mapping[str, str]] = []
-    waiting: list[tuple[Figure, dict[str, str]]] = [(figure, {})]
+    waiting: list[tuple[Figure, dict[str, str], frozenset[str]]] = [(figure, {}, frozenset())]
     while waiting:
         match waiting.pop():
-            case Measured(measure=name, slice=fixed), sliced:
+            case Measured(measure=name, slice=fixed), sliced, over:
                 slices += [fixed] if fixed else []
-                waiting.append((measures[name], {**fixed, **sliced}))
-            case Formula(operator="negate" | "+" | "-", values=values), sliced:
-                waiting += [(each, sliced) for each in values]
-            case Aggregate() as part, sliced if _is_mean(part):
-                told = f"{part.model_copy(update={'by': ()}).model_dump_json()} {sorted(sliced.items())}"
+                waiting.append((measures[name], {**fixed, **sliced}, over))
+            case Formula(operator="overall", values=values, over=more), sliced, over:
+                waiting += [(each, sliced, over | {*more}) for each in values]
+            case Formula(operator="negate" | "+" | "-", values=values), sliced, over:
+                waiting += [(each, sliced, over) for each in values]
+            case Aggregate() as part, sliced, over if _is_mean(part):
+                told = f"{part.model_copy(update={'by': ()}).model_dump_json()} {sorted(sliced.items())} {sorted(over)}"
                 if told in seen:
                     return None
                 seen.add(told)
-            case Constant(), _:
+            case Constant(), _, _:
                 pass
             case _:
                 return None

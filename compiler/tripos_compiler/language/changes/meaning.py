@@ -182,6 +182,10 @@ class _Walk:
         match figure:
             case Aggregate():
                 return self.aggregate(figure, cut)
+            case Formula(operator="overall", values=(of,), over=over):
+                self.dimensions |= {*over}
+                axes = {dim.removesuffix(GROUP) for dim in over}
+                return ["overall", over, self.figure(of, {name: cut[name] for name in cut if name not in axes})]
             case Formula(values=values):
                 return [figure.operator, *(self.figure(value, cut) for value in values)]
             case Measured(measure=name):

@@ -33,6 +33,8 @@ from .value_ranges import (
     Range as Range,
     Ranges as Ranges,
     computed_range as computed_range,
+    curve as curve,
+    curved_range as curved_range,
     enclosing_range as enclosing_range,
     ranges_of as ranges_of,
     score_spans as score_spans,

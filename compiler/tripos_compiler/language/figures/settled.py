@@ -99,6 +99,8 @@ def _sum_of(plan: Plan, figure: Figure, fixed: Mapping[str, str]) -> tuple[tuple
             if measure.missing != "skip":
                 raise _Unfollowed("has a rule for missing scores")
             return _sum_of(plan, measure.figure, {**fixed, **more})
+        case Formula(operator="overall"):
+            raise _Unfollowed("takes a part over all beside parts by group")
         case Formula(operator=operator, values=values):
             return _added(operator, [_sum_of(plan, value, fixed) for value in values])
 
@@ -162,8 +164,9 @@ def _check_dimensions(plan: Plan, names: list[str], means: tuple[SettlingMean, .
         for mean in means
     ]
     for name in names:
-        alias, dot, _ = name.partition(".")
-        if name not in known and not (dot and all(own == {alias} for own in aliases)):
+        alias, dot, field = name.partition(".")
+        plain = dot and "." not in field
+        if name not in known and not (plain and all(own == {alias} for own in aliases)):
             raise _Unfollowed(f"goes by {name}")
 
 

@@ -177,9 +177,10 @@ class Ranges:
             case "abs":
                 low, high = self.of(scenario, given["value"])
                 return (0.0 if low <= 0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
-            case "sqrt":
-                low, high = self.of(scenario, given["value"])
-                return math.sqrt(max(low, 0.0)), math.sqrt(max(high, 0.0))
+            case "sqrt" | "exp":
+                return curved_range(call.function, self.of(scenario, given["value"]))
+            case "log" if "base" not in given:
+                return curved_range(call.function, self.of(scenario, given["value"]))
             case "floor" | "ceil":
                 return _each_end(
                     math.floor if call.function == "floor" else math.ceil, self.of(scenario, given["value"])
@@ -218,7 +219,7 @@ class Ranges:
 
 _NAMED: Final = (
     *(*ITEM_OF, "best_of", "expected_value", "choose", "default", "readable"),
-    *("abs", "sqrt", "floor", "ceil", "round", "rank"),
+    *("abs", "sqrt", "log", "exp", "floor", "ceil", "round", "rank"),
 )
 """Functions whose arguments are told apart by their names."""
 
@@ -301,6 +302,34 @@ def computed_range(operator: str, one: Range, other: Range) -> Range:
             return ANY if unknown else (min(ends), max(ends))
     ends = [0.0 if 0.0 in (a, b) else a * b for a, b in product(one, other)]
     return min(ends), max(ends)
+
+
+def curve(function: str, value: float) -> float:
+    """Return `sqrt`, `log` or `exp` at a number; where it has no value there, what it comes to at the nearest number
+    where it has.
+
+    >>> curve("sqrt", -1.0), curve("log", 0.0), curve("exp", 1000.0)
+    (0.0, -inf, inf)
+    """
+    match function:
+        case "sqrt":
+            return math.sqrt(max(value, 0.0))
+        case "log":
+            return math.log(value) if value > 0 else -math.inf
+    try:
+        return math.exp(value)
+    except OverflowError:
+        return math.inf
+
+
+def curved_range(function: str, of: Range) -> Range:
+    """Return between which ends `sqrt`, `log` or `exp` of a number lies, where it has a value.
+
+    >>> curved_range("exp", (-math.inf, 0.0)), curved_range("log", (0.0, 1.0))
+    ((0.0, 1.0), (-inf, 0.0))
+    """
+    low, high = (curve(function, end) for end in of)
+    return (low, high) if high > -math.inf else ANY
 
 
 def _known(low: float, high: float) -> Range:

@@ -106,6 +106,7 @@ GROUPS: dict[str, tuple[Function, ...]] = {
         define(arithmetic.total, "sum"),
         define(arithmetic.square_root, "sqrt", check=arithmetic.has_no_root, partial=partiality.NO_ROOT),
         define(arithmetic.logarithm, "log", check=arithmetic.has_no_logarithm, partial=partiality.NO_LOGARITHM),
+        define(arithmetic.exponential, "exp"),
         define(arithmetic.power, partial=partiality.NO_POWER),
     ),
     "Lists and sets": (

@@ -33,8 +33,8 @@ from tripos_compiler.source import dataclass
 
 COUNTS: Final = ("length", "words", "turns", "depth")
 """Functions that count, and so give no number below 0."""
-KEEPS: Final = ("sorted", "numbered")
-"""Functions that give as many items as they are given."""
+KEEPS: Final = ("sorted", "sorted_by", "shuffled", "letters_for", "readable", "reveal")
+"""Functions that give as many items as their first argument has."""
 
 Comparison = Literal["==", "!=", "<", "<=", ">", ">="]
 NEGATED: Final[Mapping[str, Comparison]] = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -141,6 +141,8 @@ def known_of(expr: Expr, type_: Type | None = None) -> Known:
         case Items(values=values):
             texts = [each.value for each in values if isinstance(each, Literal_) and isinstance(each.value, str)]
             return Known(items=len(values), order=tuple(texts) if len(texts) == len(values) else None)
+        case Each(loop=loop) if loop.where is None:
+            return Known(items=known_of(loop.of).items)
         case Data(dataset=dataset):
             return replace(_typed(type_), dataset=dataset)
         case Get(of=Data(dataset=dataset)):
@@ -192,11 +194,54 @@ def _known_call(name: str, given: Mapping[str, Expr], type_: Type | None) -> Kno
         return Known(least=known_of(given["value"]).items)
     if name in COUNTS or name == "abs":
         return Known(least=0)
-    if name == "split":
-        return Known(items=1)
-    if name in KEEPS:
-        return Known(items=known_of(next(iter(given.values()))).items)
-    return _typed(type_)
+    return replace(_typed(type_), items=_items_of(name, given))
+
+
+def _items_of(name: str, given: Mapping[str, Expr]) -> int:
+    """Return how many items the list that a call gives has at least. Of a `choose` nothing is known: the replies to a
+    list of prompts are one, in which the first reply to no prompt stands for none."""
+    first = next(iter(given.values()), None)
+    if name in KEEPS and first is not None:
+        return known_of(first).items
+    match name:
+        case "split":
+            return 1
+        case "zip":
+            return min(known_of(given[each]).items for each in ("items", "others"))
+        case "without_last":
+            return max(known_of(given["items"]).items - 1, 0)
+        case "drawn":  # an item that a list has twice is drawn once
+            count = known_of(given["count"]).least or 0
+            return min(known_of(given["items"]).items, 1) if count >= 1 else 0
+        case "distinct":
+            return int(any(known_of(each).order for each in given.values()))
+        case "flat":
+            return _items_inside(given["lists"])
+        case "slice":
+            return _items_left(given)
+    return 0
+
+
+def _items_inside(lists: Expr) -> int:
+    """Return how many items the lists in a list have together, at least."""
+    match lists:
+        case Items(values=values):
+            return sum(known_of(value).items for value in values)
+        case Each(loop=loop, value=value) if loop.where is None:
+            return known_of(loop.of).items * known_of(value).items
+    return 0
+
+
+def _items_left(given: Mapping[str, Expr]) -> int:
+    """Return how many items a slice of a list has at least."""
+    items, start = known_of(given["value"]).items, known_of(given["start"]).written
+    if not isinstance(start, int):
+        return 0
+    left = max(items - start, 0) if start >= 0 else min(items, -start)
+    if "count" not in given:
+        return left
+    count = known_of(given["count"]).written
+    return min(left, max(count, 0)) if isinstance(count, int) else 0
 
 
 # --- needs and facts ---

@@ -1,4 +1,4 @@
-"""Exports: training data from replies or from the rows of data sets."""
+"""What is taken of a benchmark: training data from replies or from rows of data sets, and subsets of its items."""
 
 import lazy_loader
 

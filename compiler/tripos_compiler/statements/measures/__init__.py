@@ -1,4 +1,4 @@
-"""Measures: figures over scores, their expectations, dimensions and subsets."""
+"""Measures: figures over scores, their expectations, and dimensions."""
 
 import lazy_loader
 

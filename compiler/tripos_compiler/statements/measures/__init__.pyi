@@ -1,7 +1,9 @@
 from .dimensions import (
+    Parted as Parted,
     check_own_line as check_own_line,
     dimension_text as dimension_text,
     read_dimension as read_dimension,
+    read_dimensions as read_dimensions,
 )
 from .expectations import (
     check_settling as check_settling,
@@ -22,9 +24,6 @@ from .operands import (
 )
 from .scored_values import (
     Operand as Operand,
-)
-from .subsets import (
-    lower_subsets as lower_subsets,
 )
 from .typed_figures import (
     FigureContext as FigureContext,

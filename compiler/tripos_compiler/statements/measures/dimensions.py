@@ -14,9 +14,9 @@ from dataclasses import field
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language.library import type_notation, without_optional
-from tripos_compiler.plan import FIXED, Scenario, Type
+from tripos_compiler.plan import FIXED, ChoiceType, RecordType, Scenario, Type
 from tripos_compiler.resolve import KINDS, Program
-from tripos_compiler.source import Member, Name, Span, Syntax, dataclass, describe_syntax
+from tripos_compiler.source import BinaryExpr, Member, Name, Span, Syntax, dataclass, describe_syntax
 from tripos_compiler.statements.declarations import RESERVED_AXES
 
 
@@ -157,11 +157,17 @@ def check_names(program: Program, written: Sequence[Syntax]) -> None:
     """Report what can be a dimension of nothing, where it is not known what is measured."""
     known = [*FIXED, *program.declared.get("axis", {}), *program.declared.get("arm", {}), "language"]
     for name in written:
-        if isinstance(name, Name) and name.text not in known:
+        if isinstance(name, Name) and name.text not in known and name.text not in _element_names(program):
             close = nearest(name.text, known)
             help_ = f"did you mean `{close}`?" if close else f"it goes by {', '.join(known[:8])}"
             message = f"there is no dimension `{name.text}`"
             program.diagnostics.error("E0201", message, name.span, help=help_, unknown=name.text)
+
+
+def _element_names(program: Program) -> set[str]:
+    """Return what the elements are called that scores are taken of, also of scores that are wrong."""
+    loops = (score.find("elements") for each in program.of("scenario") for score in each.of("score"))
+    return {loop.left.text for loop in loops if isinstance(loop, BinaryExpr) and isinstance(loop.left, Name)}
 
 
 def check_own_line(program: Program, written: Sequence[Syntax], words: Sequence[str]) -> bool:
@@ -194,11 +200,11 @@ def _has_arm(parted: Parted, arm: str) -> bool:
 def _knows(program: Program, parted: Parted, syntax: Syntax) -> bool:
     match syntax:
         case Name(text=text):
-            return text in parted.fixed or _has_axis(parted, text) or _has_arm(parted, text)
+            return text in {*parted.fixed, *parted.elements} or _has_axis(parted, text) or _has_arm(parted, text)
     path = _path(syntax) or []
     if len(path) == 2 and path[1].text == GROUP and path[0].text in program.axes:
         return _has_axis(parted, path[0].text)
-    return ".".join(name.text for name in path[:2]) in _fields_of(program, [parted])
+    return ".".join(name.text for name in path[:2]) in fields_by(program, [parted])
 
 
 def _single_name(program: Program, name: Name, parted: Sequence[Parted]) -> str | None:
@@ -227,7 +233,9 @@ def _single_name(program: Program, name: Name, parted: Sequence[Parted]) -> str 
             message = f"no scenario of {stranger.named} has the {what} `{text}`"
         _out_of_place(program, name, message, parted)
         return None
-    fields = _fields_of(program, parted)
+    if not parted and text in _element_names(program):
+        return None  # the scores of these elements are wrong, which was reported
+    fields = fields_by(program, parted)
     same = [dim for dim in fields if text in dim.split(".")]
     close = same[0] if same else nearest(text, [*FIXED, *program.axes, *program.arms, *fields])
     known = known_dimensions(program, parted)
@@ -328,13 +336,49 @@ def _goes_by(program: Program, path: Sequence[Name], type_: Type, known: int = 2
     return True
 
 
+def values_of(program: Program, dim: str, parted: Sequence[Parted]) -> tuple[str, Sequence[str] | None]:
+    """Return the kind of the values of a dimension that was read, which is no axis or arm, and these values as they are
+    grouped by; None where not all of them are known."""
+    first, *path = dim.split(".")
+    if first in program.axes:
+        groups = (each.group for each in program.axes[first].values)
+        return "choice", list(dict.fromkeys(group for group in groups if group is not None))
+    for each in parted:
+        sources = [s.rows.dataset for s in each.scenarios if s.rows is not None and s.rows.alias == first]
+        starts = [each.elements.get(first), *(RecordType(fields=fields_of(program, name)) for name in sources)]
+        for type_ in [_at(start, path) for start in starts]:
+            if isinstance(type_, ChoiceType):
+                return type_.kind, list(type_.values)
+            if type_ is not None:
+                plain = type_.kind == "text" and len(path) == 1 and first not in each.elements
+                return type_.kind, _values_in(program, sources, path[0]) if plain else None
+    return "path", None  # the nodes of a tree
+
+
+def _at(type_: Type | None, path: Sequence[str]) -> Type | None:
+    """Return the type at a path in records."""
+    for name in path:
+        type_ = type_.fields.get(name) if isinstance(type_, RecordType) else None
+        type_ = None if type_ is None else without_optional(type_)
+    return type_
+
+
+def _values_in(program: Program, sources: Sequence[str], field: str) -> list[str] | None:
+    """Return the texts that the rows of some data sets have in a field; None where not all rows are known."""
+    loaded = [program.rowsets.get(name) for name in sources]
+    if not all(each is not None and each.known and each.sound and each.rows for each in loaded):
+        return None
+    rows = [row.values.get(field) for each in loaded if each is not None for row in each.rows]
+    return list(dict.fromkeys(value for value in rows if isinstance(value, str)))
+
+
 def fields_of(program: Program, dataset: str) -> dict[str, Type]:
     """Return the fields of a data set, read or made, by the name that it has in the plan."""
     found = program.datasets.get(dataset) or program.made.get(dataset)
     return {field.name: field.type for field in found.fields} if found is not None else {}
 
 
-def _fields_of(program: Program, parted: Sequence[Parted]) -> list[str]:
+def fields_by(program: Program, parted: Sequence[Parted]) -> list[str]:
     """Return the fields of rows that each of `parted` can go by, as they are written."""
     every: list[set[str]] = []
     for each in parted:

@@ -49,7 +49,7 @@ def is_arithmetic(call: CallExpr) -> bool:
     """Return true if a call is arithmetic over figures: `abs(a)`, `min(a, b)`. Of one thing `min` and `max` are
     aggregates."""
     match call:
-        case CallExpr(function=Name(text="abs" | "harmonic_mean")):
+        case CallExpr(function=Name(text="abs" | "harmonic_mean" | "sqrt" | "log" | "exp")):
             return True
         case CallExpr(function=Name(text="min" | "max"), arguments=arguments):
             return sum(argument.name is None for argument in arguments) != 1 and not any(map(is_by, arguments))

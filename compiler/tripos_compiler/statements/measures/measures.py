@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 
 def find_cells(reading: FigureContext, figured: TypedFigure) -> tuple[str, ...] | None:
-    """Return the dimensions that a figure goes by. None where it cannot go by one, or where one of its parts does not
-    go by what another does, which is reported: what `by_metric - overall` means by metric would be anybody's guess."""
+    """Return the dimensions that a figure goes by. None where it cannot go by one, or where no part of it goes by all
+    of them, which is reported: what `by_level - by_kind` means for a level and a kind would be anybody's guess."""
     good = True
     for syntax in reading.written:
         free = [leaf.parted for leaf in figured.leaves if dimension_text(syntax) not in leaf.fixed]
@@ -54,13 +54,13 @@ def find_cells(reading: FigureContext, figured: TypedFigure) -> tuple[str, ...] 
 
 def _joined(reading: FigureContext, figured: TypedFigure) -> tuple[str, ...] | None:
     by = tuple(dict.fromkeys([*reading.by, *figured.cells]))
-    for term in reading.terms:
-        lacking = [dim for dim in by if dim not in reading.by and dim not in term.cells and dim not in term.fixed]
-        if lacking:
-            other = next(each for each in reading.terms if lacking[0] in each.cells)
-            message = f"`{other.named}` goes by `{lacking[0]}`, and `{term.named}` does not"
-            reading.error("E0621", message, term.span, f"take both by it, with `by {', '.join(by)}` at the end")
-            return None
+    lacking = [[dim for dim in by if dim not in {*reading.by, *term.cells, *term.fixed}] for term in reading.terms]
+    if lacking and all(lacking):
+        term, dim = reading.terms[0], lacking[0][0]
+        other = next(each for each in reading.terms if dim in each.cells)
+        message = f"`{other.named}` goes by `{dim}`, and `{term.named}` by something else"
+        reading.error("E0621", message, term.span, f"take both by it, with `by {', '.join(by)}` at the end")
+        return None
     return by
 
 

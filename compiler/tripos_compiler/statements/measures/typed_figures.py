@@ -1,17 +1,19 @@
-"""Typed figures: its part of the plan, its scale, and what it goes by."""
+"""Typed figures: their part of the plan, their scale, and what they go by; and formulas of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
 from tripos_compiler.constructs import Statement
-from tripos_compiler.plan import Figure, Measure, Missing
+from tripos_compiler.language.figures import Range
+from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Missing
 from tripos_compiler.resolve import Program
-from tripos_compiler.source import Name, Span, Syntax, dataclass
+from tripos_compiler.source import BinaryExpr, Name, Span, Syntax, dataclass
 from tripos_compiler.statements.measures.dimensions import Parted, dimension_text
-from tripos_compiler.statements.measures.scales import Scale
+from tripos_compiler.statements.measures.scales import UNIT, Bounds, Scale, ends_of_formula, spoken
 from tripos_compiler.statements.measures.scored_values import Operand, Scores
 
 
@@ -140,3 +142,105 @@ def written_as(syntax: Syntax) -> str:
 def sliced(leaf: Leaf, keys: frozenset[str]) -> Leaf:
     """Return the leaf with further dimensions fixed."""
     return replace(leaf, fixed=leaf.fixed | keys)
+
+
+def formula_of(
+    reading: FigureContext, operator: str, parts: list[TypedFigure], syntax: Syntax, scale: Scale
+) -> TypedFigure:
+    """Return the figure that a formula is; what a part goes by on its own, the others have one number over all of."""
+    if operator == "negate" and isinstance(parts[0].figure, Constant):
+        return replace(parts[0], figure=Constant(value=-parts[0].figure.value), scale=scale, named=written_as(syntax))
+    cells = tuple(dict.fromkeys(dim for part in parts for dim in part.cells))
+    parts = [_over_all(part, [dim for dim in cells if dim not in reading.by]) for part in parts]
+    values: tuple[Figure, ...] = tuple(part.figure for part in parts)
+    low, high = ends_of_formula(operator, [range_of(part) for part in parts])
+    if scale.bounds is None and math.isfinite(low) and math.isfinite(high):
+        scale = replace(scale, bounds=(low, high))
+    return TypedFigure(
+        Formula(operator=operator, values=values),
+        scale,
+        written_as(syntax),
+        syntax.span,
+        cells=cells,
+        leaves=tuple(leaf for part in parts for leaf in part.leaves),
+        mixed=any(part.mixed for part in parts),
+        ends=(low if math.isfinite(low) else None, high if math.isfinite(high) else None),
+    )
+
+
+def _over_all(part: TypedFigure, cells: Sequence[str]) -> TypedFigure:
+    """Return a part of a formula as it stands in these cells: the number over all of those that it does not go by."""
+    over = [dim for dim in cells if dim not in part.cells and not all(dim in leaf.fixed for leaf in part.leaves)]
+    if not over:
+        return part
+    return replace(
+        part,
+        figure=Formula(operator="overall", values=(part.figure,), over=tuple(over)),
+        leaves=tuple(sliced(leaf, frozenset(over)) for leaf in part.leaves),
+    )
+
+
+def range_of(figured: TypedFigure) -> Range:
+    """Return the least and the greatest value of a part of a formula, as far as they are known."""
+    low, high = figured.scale.bounds or figured.ends
+    if figured.mixed:
+        return -math.inf, math.inf
+    return -math.inf if low is None else low, math.inf if high is None else high
+
+
+def differs_nowhere(reading: FigureContext, syntax: BinaryExpr, left: TypedFigure, right: TypedFigure) -> bool:
+    """Return true if two figures of other names are the same in each cell of what the statement goes by, so that they
+    differ by 0; reports it, since one of them was meant over all."""
+    same = _spelt_out(reading, left.figure) == _spelt_out(reading, right.figure)
+    beside = [{*part.cells} - {*reading.by} for part in (left, right)]
+    if not reading.by or left.named == right.named or not same or beside[0] != beside[1]:
+        return False
+    dims = ", ".join(reading.by)
+    message = f"`{left.named}` and `{right.named}` are the same in each cell: `by {dims}` takes both by it"
+    help_ = f"name the one that goes by it, `measure each = {left.named} by {dims}`, and take `each - {right.named}`"
+    reading.error("E0621", message, syntax.span, help_)
+    return True
+
+
+def _spelt_out(reading: FigureContext, figure: Figure) -> object:
+    """Return a figure in which measures are what they are made of, whatever they go by on their own."""
+    match figure:
+        case Aggregate():
+            return figure.model_copy(update={"by": ()}), reading.missing or "skip"
+        case Measured(measure=name, slice=fixed):
+            known = reading.known[name].measure
+            inner = _spelt_out(replace(reading, missing=known.missing), known.figure)
+            return (inner, fixed) if fixed else inner
+        case Formula(operator=operator, values=values, over=over):
+            return operator, over, [_spelt_out(reading, each) for each in values]
+        case Constant(value=value):
+            return value
+
+
+def alike(reading: FigureContext, one: TypedFigure, other: TypedFigure, operands: bool = False) -> bool:
+    """Return true if two figures may be added or compared; reports scales that differ: those of what is weighed in
+    them, or, with `operands`, those of the figures as they are written."""
+    if one.mixed or other.mixed:  # each cell has its own scale, and those of one metric are alike
+        return True
+    if one.scale.like(other.scale):
+        return True
+    a, b = one.scale, other.scale
+    assert a.base is not None and b.base is not None
+    (name, base), (name_b, base_b) = (_named(each, operands) for each in (one, other))
+    told = f"`{name}` runs from {spoken(base)}, `{name_b}` from {spoken(base_b)}"
+    off = a if a.base != UNIT else b
+    assert off.base is not None
+    low, high = off.base
+    inner = f"({off.named} - {low:g})" if low else off.named
+    help_ = f"bring them to one scale first: `{inner} / {high - low:g}`"
+    reading.error("E0702", f"these are on different scales: {told}", one.span.to(other.span), help_)
+    return False
+
+
+def _named(figured: TypedFigure, as_written: bool) -> tuple[str, Bounds]:
+    """Return a figure, or what is weighed in it, and what that runs over."""
+    scale = figured.scale
+    assert scale.base is not None
+    if as_written and scale.bounds is not None and scale.bounds != scale.base:
+        return figured.named, scale.bounds
+    return scale.named, scale.base

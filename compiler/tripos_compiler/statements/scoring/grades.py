@@ -48,8 +48,10 @@ def _scored_value(steps: Steps, statement: Statement, name: Name, value: Syntax)
     elaborator = steps.elaborator(judging)
     loop = scored_loop(elaborator, statement) if statement.has("each") else None
     listed = element_values(elaborator, value, loop) if loop is not None else None
-    if loop is not None and listed is not None and isinstance(listed.all.expr, Each):
-        steps.elements.setdefault(loop.name.text, []).append((loop, listed.all.expr.loop))
+    if loop is not None:
+        of_name = steps.elements.setdefault(loop.name.text, [])
+        if listed is not None and isinstance(listed.all.expr, Each):
+            of_name.append((loop, listed.all.expr.loop))
     typed = elaborator.expression(value) if not statement.has("each") else listed.one if listed is not None else None
     if typed is None or when is False:
         return False
@@ -319,6 +321,8 @@ def _loop_of_column(steps: Steps, syntax: Syntax, where: Syntax | None) -> LoopS
     used = {name.text: name for name in names if name.text in steps.elements and name.text not in steps.scope}
     if not used:
         return None
+    if not all(steps.elements[text] for text in used):
+        return False
     loops = {loop.of.model_dump_json() for text in used for _, loop in steps.elements[text]}
     if len(loops) > 1:
         name = next(iter(used.values()))

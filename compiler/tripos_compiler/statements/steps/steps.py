@@ -89,7 +89,7 @@ class Steps:
     options: list[Statement] = field(default_factory=list)
     """Every sound `options` so far."""
     elements: dict[str, list[tuple[LoopSyntax, Loop]]] = field(default_factory=dict)
-    """The loops of the scores of elements, by the name of an element."""
+    """The loops of the scores of elements, by the name of an element; none where all of them are wrong."""
     scripts: list[AskCount] = field(default_factory=list)
     """The lists of every ask that is several."""
     asked: dict[str, tuple[Expr, list[Expr]]] = field(default_factory=dict)

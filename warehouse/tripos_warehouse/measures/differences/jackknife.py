@@ -36,13 +36,13 @@ GROWING = frozenset(("sum", "count"))
 """Aggregates of values that are twice as large where there are twice as many items."""
 
 
-def degree(plan: Plan, figure: Figure) -> int | None:
-    """With which power of the number of items a figure grows: 0 of a mean, 1 of a sum, 0 again of a sum by a count.
-    None where it adds what grows with the items to what does not, such as `sum(x) + 5`."""
+def degree(plan: Plan, figure: Figure) -> float | None:
+    """With which power of the number of items a figure grows: 0 of a mean, 1 of a sum, ½ of its root, 0 again of a
+    sum by a count. None where it adds what grows with the items to what does not, such as `sum(x) + 5`."""
     return _degree({measure.name: measure.figure for measure in plan.measures}, figure)
 
 
-def _degree(measures: Mapping[str, Figure], figure: Figure) -> int | None:
+def _degree(measures: Mapping[str, Figure], figure: Figure) -> float | None:
     match figure:
         case Constant():
             return 0
@@ -62,6 +62,10 @@ def _degree(measures: Mapping[str, Figure], figure: Figure) -> int | None:
                     return sum(known)
                 case "/":
                     return known[0] - known[1]
+                case "sqrt":
+                    return known[0] / 2
+                case "log" | "exp":
+                    return 0 if known[0] == 0 else None
             return known[0] if len(set(known)) == 1 else None
 
 
@@ -272,7 +276,7 @@ def _groups(items: Sequence[str], seed: int) -> list[list[str]]:
     return [order[place::MOST_GROUPS] for place in range(min(MOST_GROUPS, len(order)))]
 
 
-def _grown(values: Values, whole: Values, power: int) -> Values:
+def _grown(values: Values, whole: Values, power: float) -> Values:
     """Return values of some items, as those of all items would be if these were like them."""
     if power == 0:
         return values
@@ -300,7 +304,7 @@ def _mean(values: Sequence[_Value | None]) -> _Value:
 
 
 def _dealt_values(
-    half: Half, plan: Plan, measure: Measure, groups: Sequence[Sequence[str]], wanted: Sequence[int], power: int
+    half: Half, plan: Plan, measure: Measure, groups: Sequence[Sequence[str]], wanted: Sequence[int], power: float
 ) -> tuple[Values, list[Values]]:
     """Return what a measure comes to over the items of all groups, and without each of the groups that are `wanted`, by
     cell and model."""

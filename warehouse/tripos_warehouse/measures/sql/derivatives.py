@@ -1,8 +1,21 @@
-"""SQL of the arithmetic of a formula, and of its derivatives by its parts."""
+"""SQL of the arithmetic of a formula, of its derivatives by its parts, and of its degrees of freedom."""
 
 from __future__ import annotations
 
+import math
+import sys
+from collections.abc import Sequence
+
 from tripos_compiler.source import dataclass
+from tripos_warehouse.measures.sql.parts import Parts, columns, same
+
+Condition = tuple[str, str]
+"""A condition in SQL, and what to say where it holds."""
+CUT_OFF = "a number in `min` or `max` cuts a part of it off, so its error is unknown"
+ROOT_OF_ZERO = "it is the square root of 0, which rises without bound there, so its error is unknown"
+BY_ZERO = "it divides by zero"
+LARGEST = math.log(sys.float_info.max)
+"""The greatest number of which `exp` is one."""
 
 
 @dataclass(frozen=True)
@@ -16,7 +29,10 @@ class NumberSql:
     def slope(self, name: str) -> str:
         return "0"
 
-    def cuts(self) -> list[str]:
+    def cuts(self) -> list[Condition]:
+        return []
+
+    def gaps(self) -> list[Condition]:
         return []
 
 
@@ -31,7 +47,10 @@ class PartSql:
     def slope(self, name: str) -> str:
         return "1" if name == self.name else "0"
 
-    def cuts(self) -> list[str]:
+    def cuts(self) -> list[Condition]:
+        return []
+
+    def gaps(self) -> list[Condition]:
         return []
 
 
@@ -48,14 +67,20 @@ class FormulaSql:
                 return f"(-{texts[0]})"
             case "abs":
                 return f"abs({texts[0]})"
-            case "min":
-                return f"least({', '.join(texts)})"
-            case "max":
-                return f"greatest({', '.join(texts)})"
+            case "min" | "max":  # which in SQL take no notice of what has no value
+                end = "least" if self.operator == "min" else "greatest"
+                known = " and ".join(f"{text} is not null" for text in texts)
+                return f"(case when {known} then {end}({', '.join(texts)}) end)"
             case "harmonic_mean":
                 inverse = " + ".join(f"1 / nullif({text}, 0)" for text in texts)
                 zero = f"least({', '.join(texts)}) = 0 and {' and '.join(f'{text} is not null' for text in texts)}"
                 return f"(case when {zero} then 0 else {len(texts)} / ({inverse}) end)"
+            case "sqrt":
+                return f"(case when {texts[0]} >= 0 then sqrt({texts[0]}) end)"
+            case "log":
+                return f"(case when {texts[0]} > 0 then ln({texts[0]}) end)"
+            case "exp":
+                return f"(case when {texts[0]} <= {LARGEST!r} then exp({texts[0]}) end)"
             case "/":
                 return f"({texts[0]} / nullif({texts[1]}, 0))"
         return f"({texts[0]} {self.operator} {texts[1]})"
@@ -72,6 +97,12 @@ class FormulaSql:
                 return f"(-{slopes[0]})"
             case "abs":
                 return f"(case when {texts[0]} < 0 then -{slopes[0]} else {slopes[0]} end)"
+            case "sqrt":
+                return f"({slopes[0]} / (2 * nullif({self.text}, 0)))"
+            case "log":
+                return f"({slopes[0]} / nullif({texts[0]}, 0))"
+            case "exp":
+                return _times(slopes[0], self.text)
             case "min" | "max":
                 cases = " ".join(
                     f"when {text} = {self.text} then {slope}" for text, slope in zip(texts, slopes, strict=True)
@@ -95,18 +126,43 @@ class FormulaSql:
         second = "0" if slopes[1] == "0" else f"(-{texts[0]} * {slopes[1]} / ({down} * {down}))"
         return _added(first, second)
 
-    def cuts(self) -> list[str]:
-        """Return conditions in SQL, each true where a number in `min` or `max` cuts off what stands beside it, so that
-        the derivative says nothing of its error."""
+    def cuts(self) -> list[Condition]:
+        """Return conditions in which the derivative says nothing of the error: where a number in `min` or `max` cuts
+        off what stands beside it, and at a root of 0."""
         found = [each for value in self.values for each in value.cuts()]
         numbers = [value.text for value in self.values if isinstance(value, NumberSql)]
         if self.operator in ("min", "max") and numbers:
             others = [value.text for value in self.values if not isinstance(value, NumberSql)]
-            found += [f"{text} = {self.text}" for text in numbers] if others else []
+            found += [(f"{text} = {self.text}", CUT_OFF) for text in numbers] if others else []
+        return [*found, (f"{self.text} = 0", ROOT_OF_ZERO)] if self.operator == "sqrt" else found
+
+    def gaps(self) -> list[Condition]:
+        """Return conditions in which it has no value though all its parts have, the innermost first."""
+        found = [each for value in self.values for each in value.gaps()]
+        last = self.values[-1].text
+        match self.operator:
+            case "/" if not isinstance(self.values[1], NumberSql):
+                found.append((f"{last} = 0", BY_ZERO))
+            case "sqrt":
+                found.append((f"{last} < 0", "it is the square root of a number below 0"))
+            case "log":
+                found.append((f"{last} <= 0", "it is the logarithm of a number that is not above 0"))
+            case "exp":
+                found.append((f"{last} > {LARGEST!r}", "it is beyond all numbers"))
         return found
 
 
 Arithmetic = NumberSql | PartSql | FormulaSql
+
+
+def reason_sql(conditions: Sequence[Condition]) -> str:
+    """Return what to say where one of some conditions holds, in SQL; null where none does."""
+    reasons = dict.fromkeys(reason for _, reason in conditions)
+    cases = (
+        f"when {' or '.join(condition for condition, said in conditions if said == reason)} then '{reason}'"
+        for reason in reasons
+    )
+    return f"case {' '.join(cases)} end"
 
 
 def _added(one: str, other: str) -> str:
@@ -117,3 +173,28 @@ def _added(one: str, other: str) -> str:
 
 def _times(slope: str, text: str) -> str:
     return "0" if slope == "0" else text if slope == "1" else f"({slope} * {text})"
+
+
+def with_freedom(parts: Parts, cells: str, pulled: str, pulls: str, dims: tuple[str, ...]) -> str:
+    """Return the cells of a formula with its degrees of freedom (Satterthwaite 1946): its variance is the sum of what
+    each part has of it, and that part's are those of its items. They are no fewer than those of the part with fewest,
+    since parts over the same items may have more than all of the variance, and less than nothing.
+
+    `pulled` are the pulls on the formula through each part, `pulls` those on the whole."""
+    group, own = columns(dims), columns(dims, "p")
+    freedom = parts.add(
+        "freedom",
+        f"""select {group}, least(
+    greatest(sum(share) ** 2 / nullif(sum(share ** 2 / nullif(df, 0)), 0), min(df) filter (share <> 0)), 1e9) as df
+from (
+  select {own}, part, any_value(df) as df, sum(p.pull * t.pull) as share
+  from {pulled} as p join {pulls} as t on {same("p", "t", dims)} and p.item_id = t.item_id
+  group by {own}, part
+)
+group by {group}""",
+    )
+    return parts.add(
+        "cells",
+        f"""select c.* replace (least(c.df, floor(coalesce(f.df, c.df)))::bigint as df)
+from {cells} as c left join {freedom} as f on {same("c", "f", dims)}""",
+    )

@@ -19,7 +19,15 @@ from tripos_warehouse.measures.sql.aggregates import LeafSql
 from tripos_warehouse.measures.sql.bootstrap import EACH_DRAW, bounded, collected_draws, draws_of
 from tripos_warehouse.measures.sql.comparisons import CompareSql
 from tripos_warehouse.measures.sql.counts import OF_ONE_CELL, counted_once, seen
-from tripos_warehouse.measures.sql.derivatives import Arithmetic, FormulaSql, NumberSql, PartSql
+from tripos_warehouse.measures.sql.derivatives import (
+    BY_ZERO,
+    Arithmetic,
+    FormulaSql,
+    NumberSql,
+    PartSql,
+    reason_sql,
+    with_freedom,
+)
 from tripos_warehouse.measures.sql.labels import LABELS, corrected_sql
 from tripos_warehouse.measures.sql.means import Sums, find_sql
 from tripos_warehouse.measures.sql.parts import Cut, Parts, columns, renamed, same
@@ -131,6 +139,13 @@ class _FigureWriter:
                     fixed=tuple(dict([*cut.fixed, *fixed.items()]).items()),
                 )
                 return self._read(known.figure, inner, known.missing, terms)
+            case Formula(operator="overall", values=(of,), over=over):
+                whole = replace(
+                    cut,
+                    dims=tuple(dim for dim in cut.dims if dim not in over),
+                    fixed=tuple(pair for pair in cut.fixed if pair[0] not in over),
+                )
+                return self._read(of, whole, missing, terms)
             case Formula(operator=operator, values=values):
                 return FormulaSql(operator, tuple(self._read(each, cut, missing, terms) for each in values))
 
@@ -271,37 +286,42 @@ group by {outer}, p.item_id""",
         weights = ",\n  ".join(
             f'case when {present} then {value.slope(term.name)} end as "{term.name} weight"' for term in terms
         )
-        cut_off = (
-            " or ".join(value.cuts()) if cut.labels == "none" and not any(term.node.drawn for term in terms) else ""
-        )
-        own = f"{own}, case when {cut_off} then '{CUT_OFF}' end" if cut_off else own
+        cuts = value.cuts() if cut.labels == "none" and not any(term.node.drawn for term in terms) else []
+        cut_off = " or ".join(condition for condition, _ in cuts)
+        own = f"{own}, {reason_sql(cuts)}" if cuts else own
+        gap = reason_sql([*value.gaps(), ("true", BY_ZERO)])
         active = [f'("{term.name} weight" = 0 or coalesce({term.name}.known, false))' for term in terms]
         cells = self.parts.add(
             "cells",
             f"""select {columns(cut.dims, "base")}, case when {present} then {value.text} end as value,
   {weights},
-  coalesce({reasons}, {own}, case when {present} and {value.text} is null then 'it divides by zero' end) as reason,
+  coalesce({reasons}, case when {present} and {value.text} is null then {gap} end, {own}) as reason,
   false as "is share", {counted_once(counted, "n")} as n, {counted_once(counted, "total")} as total,
   {" + ".join(f"coalesce({term.name}.df, 0)" for term in terms)} as df,
+  {", ".join(f'{term.name}.df as "{term.name} df"' for term in terms)},
   coalesce({" and ".join([*active, *([f"not ({cut_off})"] if cut_off else [])])}, false) as known,
   least({", ".join(f"{term.name}.bearing" for term in terms)}) as bearing
 from {base} as base
 {joins}""",
         )
         cell = columns(cut.dims, "c")
-        pulled = "\nunion all\n".join(
-            f"""select {cell}, p.item_id, p.pull * c."{term.name} weight" as pull
+        pulled = self.parts.add(
+            "pulled",
+            "\nunion all\n".join(
+                f"""select {cell}, p.item_id, p.pull * c."{term.name} weight" as pull, {place} as part,
+  c."{term.name} df" as df
 from {cells} as c join {term.node.pulls} as p on {same("c", "p", term.node.dims)}"""
-            for term in terms
+                for place, term in enumerate(terms)
+            ),
         )
         pulls = self.parts.add(
             "pulls",
             f"""select {columns(cut.dims)}, item_id, sum(pull) as pull
-from (
-{pulled}
-)
+from {pulled}
 group by {columns(cut.dims)}, item_id""",
         )
+        if len(terms) > 1 and all(term.node.drawn is None for term in terms):
+            cells = with_freedom(self.parts, cells, pulled, pulls, cut.dims)
         return FigureTables(cells, pulls, cut.dims, self._drawn(value, terms, cut, base))
 
     def _cells_of(self, terms: list[_Term], cut: Cut) -> str:
@@ -343,8 +363,6 @@ from {node.cells} as c left join {items} as i on {same("c", "i", node.dims)}
 order by all
 """
 
-
-CUT_OFF = "a number in `min` or `max` cuts a part of it off, so its error is unknown"
 
 _OF_CELLS = {
     "mean": "avg(value)",

@@ -105,6 +105,15 @@ def logarithm(value: float, base: float = math.e) -> float:
     return math.log(value, base)
 
 
+def exponential(value: float) -> float:
+    """Return e to the power of a number, of which the natural logarithm is that number again.
+
+    >>> exponential(0), exponential(1), exponential(-1000)
+    (1.0, 2.718281828459045, 0.0)
+    """
+    return math.exp(value)
+
+
 def power(value: float, exponent: float) -> float:
     """Return a number raised to a power.
 

@@ -163,9 +163,11 @@ def flat(lists: Sequence[Sequence[T]]) -> list[T]:
 def distinct(
     items: Collection[K | None] | Collection[Collection[K]], *more: Collection[K | None] | Collection[Collection[K]]
 ) -> list[K]:
-    """Return every different item of one or more lists, or of the lists in them, in order.
+    """Return every different item of one or more lists, or of the lists in them, from the least to the greatest.
 
-    Missing items are passed over. Of a data set's column: `distinct(question.concepts, dev.concepts)`.
+    The order in which they stand in the lists is no part of the result, so that two lists of the same items are equal,
+    and the items of a column say nothing of the rows they are from. Missing items are passed over. Of a data set's
+    column: `distinct(question.concepts, dev.concepts)`.
 
     >>> distinct([["b", "a"], ["a", "c"]], ["b", "d"])
     ['a', 'b', 'c', 'd']

@@ -11,7 +11,7 @@ from tripos_compiler.language import count_cells
 from tripos_compiler.plan import Axis, Scenario, Subset
 from tripos_compiler.resolve import Program
 from tripos_compiler.source import Number
-from tripos_compiler.statements.measures.dimensions import Parted, check_own_line, read_dimensions
+from tripos_compiler.statements.measures import Parted, check_own_line, read_dimensions
 
 MOST_STRATA = 10_000
 """Strata of a scenario are counted one by one up to so many."""
