@@ -63,7 +63,13 @@ class _Writer:
     def spec(self) -> tuple[str, Files]:
         """Return the text and the files."""
         self._items()
-        for part, likely in ((self._talk, 0.3), (self._worked, 0.5), (self._copy, 0.35), (self._pool, 0.4)):
+        for part, likely in (
+            (self._talk, 0.3),
+            (self._worked, 0.5),
+            (self._copy, 0.35),
+            (self._pool, 0.4),
+            (self._noted, 0.4),
+        ):
             if self.chance(likely):
                 part()
         self._scope()
@@ -144,6 +150,27 @@ class _Writer:
         self.secrets += ["first(q.marks).mark", "json(q.marks)"]
         if both:
             self.secrets.append('choose(first(q.said).right, "yes", "no")')
+
+    def _noted(self) -> None:
+        """Columns of JSON, of which expressions read parts: a public one, and a secret one of another form in places."""
+        for number, row in enumerate(self.rows):
+            row["about"] = {"at": {"word": self.dice.choice(WORDS)}, "size": number % 4}
+            row["key"] = {"by": "Ada", "marks": [{"word": self.dice.choice(WORDS), "n": self.dice.randrange(4)}]}
+            if self.chance(0.3):
+                row["key"] = self.dice.choice(({"by": "Ben"}, {"by": 3, "marks": "none"}))
+        self.sets[0] = self.sets[0].removesuffix("}") + "  about json, key json secret\n}"
+        self.texts += [
+            'default(json_part(q.about, "at.word", text), "none")',
+            'default(json_part(q.about, "key", text), "none")',
+        ]
+        self.numbers += ['default(json_part(q.about, "size", integer), 0)']
+        self.secrets += [
+            'default(json_part(q.key, "by", text), "none")',
+            'default(json_part(q.key, "marks.0.word", text), "none")',
+            'choose(default(json_part(q.key, ("marks", "0", "n"), integer), 0) > 1, "yes", "no")',
+            'choose(length(default(json_part(q.key, "marks", list<json>), [])) == 0, "yes", "no")',
+            "json(q.key)",
+        ]
 
     def _worked(self) -> None:
         self.files["worked.jsonl"] = [

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from tests.lengths import sized
 from tripos_compiler.language.evaluation import Fault, NoValue, Unavailable, evaluate
 from tripos_compiler.language.figures.value_ranges import Ranges
-from tripos_compiler.language.library import FUNCTIONS, Function, fits
+from tripos_compiler.language.library import FUNCTIONS, Function, fits, type_notation
 from tripos_compiler.language.library.patterns import (
     Exactly,
     ListOf,
@@ -26,6 +26,7 @@ from tripos_compiler.language.library.patterns import (
     Pattern,
     PatternKind,
     SetOf,
+    TypeItself,
     Variable,
     Whatever,
 )
@@ -40,6 +41,7 @@ from tripos_compiler.plan import (
     Expr,
     IntegerType,
     Items,
+    JsonType,
     ListType,
     Literal_,
     NumberType,
@@ -74,6 +76,12 @@ ANY: tuple[Type, ...] = (
     ListType(of=ListType(of=TextType())),
     DialogueType(),
 )
+
+READ_AS: tuple[Type, ...] = (
+    *(TextType(), IntegerType(), IntegerType(low=-1, high=3), NumberType(), BoolType(), JsonType()),
+    *(ListType(of=of) for of in (TextType(), NumberType(), JsonType(), ListType(of=BoolType()))),
+)
+"""The types that a part of JSON is read as."""
 
 TEXTS = st.one_of(
     st.text(max_size=30),
@@ -214,6 +222,9 @@ def fitting(draw: st.DrawFn, pattern: Pattern, bound: dict[str, Type]) -> Type:
         case OptionalPattern(of=of):
             inner = draw(fitting(of, bound))
             return OptionalType(of=inner) if draw(st.booleans()) else inner
+        case TypeItself(of=of):
+            bound[of.name] = draw(st.sampled_from(READ_AS))
+            return bound[of.name]
         case OneOf(patterns=patterns):
             return draw(fitting(draw(st.sampled_from(patterns)), bound))
     raise AssertionError(pattern)
@@ -246,7 +257,8 @@ def calls(draw: st.DrawFn, function: Function) -> tuple[Call, dict[str, Any], Ty
             more = [draw(values(each)) for each in several]
         else:
             type_ = draw(fitting(parameter.pattern, bound))
-            types[parameter.name], given[parameter.name] = type_, draw(values(type_))
+            value = st.just(type_notation(type_)) if parameter.is_type else values(type_)
+            types[parameter.name], given[parameter.name] = type_, draw(value)
     returns = function.result(types)
     assume(not isinstance(returns, str))
     assert not isinstance(returns, str)

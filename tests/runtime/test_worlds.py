@@ -68,6 +68,15 @@ TALKS = [
     {"replies": {f"{word} {n}": {"text": f"{word} says {n}", "label": word, "fits": n} for n in range(1 + i % 3)}}
     for i, word in enumerate(WORDS)
 ]
+EXAM = 'dataset exam from "exam.jsonl" { question text, about json, key json secret }\n'
+KEYS = [
+    {
+        "question": f"How long is {n}?",
+        "about": {"unit": "cm"},
+        "key": {"by": "Ada", "marks": [{"n": n}, {"n": 9}]} if n % 2 else {"by": "Ada"},
+    }
+    for n in range(8)
+]
 MADE = """dataset task by author from item {
   prompt "Write a task like {{ item.question }}. %s"
   returns { task text, solution text secret }
@@ -164,6 +173,16 @@ LEAKS: dict[str, tuple[str, Mapping[str, Any]]] = {
 """,
         FILES,
     ),
+    "a part of a secret of JSON": (
+        EXAM + asked("{{ exam.question }} {{ told }}", '  let told = default(json_part(exam.key, "marks.0.n", integer), 0)',
+                     over="over exam"), {"exam.jsonl": KEYS}),
+    "a part that is the same in all rows": (
+        EXAM + asked("{{ exam.question }} {{ told }}", '  let told = choose(default(json_part(exam.key, "by", text), "Ada") == "Ada", "yes", "no")',
+                     over="over exam"), {"exam.jsonl": KEYS}),
+    "whether a part is there": (
+        EXAM + asked("{{ exam.question }} {{ told }}",
+                     '  let told = length(default(json_part(exam.key, "marks", list<json>), []))', over="over exam"),
+        {"exam.jsonl": KEYS}),
     "a judge that is compared": (
         ITEM + 'scorer fine(said: text, right: text) by candidate { prompt "{{ said }} {{ right }}", gives bool }\n'
         + asked().replace('contains(reply.text, "amber")', "fine(reply.text, item.answer)"), FILES),
@@ -206,6 +225,9 @@ HONEST: dict[str, tuple[str, Mapping[str, Any]]] = {
     "a door that a step uses which one world does not come to": (
         ITEM + asked("{{ item.question }} {{ reveal(item.answer) }}",
                      before='  ask hint by tutor when item.letter == B { prompt "{{ reveal(item.answer) }}" }'), FILES),
+    "a part of a public value of JSON": (
+        EXAM + asked("{{ exam.question }} {{ told }}", '  let told = default(json_part(exam.about, "unit", text), "none")',
+                     over="over exam"), {"exam.jsonl": KEYS}),
     "a part of a record beside the secret parts": (
         REPLIES % "label text", {"talks.jsonl": TALKS}),
     "the same in a list of records": (

@@ -167,6 +167,7 @@ from tripos_compiler.plan.tool_calls import (
     read_calls,
     said_calls,
     tool_function_name,
+    value_fitting,
     write_calls,
 )
 
@@ -309,6 +310,7 @@ __all__ = [
     "told_share",
     "tool_function_name",
     "turns_before",
+    "value_fitting",
     "weighed_fields",
     "write_calls",
     "write_likelihoods",

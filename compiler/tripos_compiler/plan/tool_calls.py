@@ -8,7 +8,6 @@ is a text without calls.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -184,6 +183,18 @@ def arguments_fitting(type_: RecordType, arguments: Any) -> dict[str, Any] | Non
         return None
 
 
+def value_fitting(type_: Type, value: Any) -> Any:
+    """Return a value of JSON as one of a type, and None where it is of another: nothing is converted.
+
+    >>> value_fitting(NumberType(), 3), value_fitting(NumberType(), "3"), value_fitting(NumberType(), True)
+    (3, None, None)
+    """
+    try:
+        return _fitted(type_, value)
+    except _NoArgument:
+        return None
+
+
 def _record(type_: RecordType, value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping) or value.keys() - type_.fields.keys():
         raise _NoArgument
@@ -204,7 +215,7 @@ def _fitted(type_: Type, value: Any) -> Any:
             return value
         case "number" if number and not truth:
             return value
-        case "integer" if number and not truth and math.isfinite(value) and value == int(value):
+        case "integer" if number and not truth and (isinstance(value, int) or value.is_integer()):
             whole = int(value)
             low, high = type_.low, type_.high
             if (low is None or low <= whole) and (high is None or whole <= high):

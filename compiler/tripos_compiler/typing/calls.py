@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tripos_compiler.diagnostics import Label, nearest
-from tripos_compiler.language.library import FUNCTIONS, Function, Parameter, Wrong, fits, lack_of, type_notation
+from tripos_compiler.language.library import (
+    FUNCTIONS,
+    Function,
+    Parameter,
+    Wrong,
+    fits,
+    lack_of,
+    notated_type,
+    type_notation,
+    without_optional,
+)
 from tripos_compiler.plan import (
     Call,
     Expr,
@@ -13,13 +23,15 @@ from tripos_compiler.plan import (
     Literal_,
     Plugin,
     Scorer,
+    TextType,
     Type,
 )
 from tripos_compiler.resolve import Binding, FormulaScorer, PossibleLack, Typed, joint_lacks
 from tripos_compiler.resolve.plugins import find_plugin
-from tripos_compiler.source import Argument, CallExpr, Name, dataclass
+from tripos_compiler.source import Argument, CallExpr, Group, Name, Syntax, dataclass
 from tripos_compiler.typing.checker import Checker
 from tripos_compiler.typing.comprehensions import comprehension, is_comprehension
+from tripos_compiler.typing.types import read_type
 
 IN_SCORE = "use it in a `score`"
 DEEPEST_FORMULA = 32
@@ -114,6 +126,8 @@ def _filled(free: list[Parameter], argument: Argument) -> Parameter | None:
 def _argument(elaborator: Checker, argument: Argument, parameter: Parameter, given: Sequence[Given]) -> Typed | None:
     element = argument.elements[0]
     wanted = parameter.type
+    if parameter.is_type:
+        return _type(elaborator, element)
     if is_comprehension((argument,), named=True):
         typed = comprehension(elaborator, argument)
         return typed if wanted is None else elaborator.typed_as(typed, element, wanted, f"`{parameter.name}`")
@@ -122,6 +136,10 @@ def _argument(elaborator: Checker, argument: Argument, parameter: Parameter, giv
         of = beside.of if beside.kind in ("optional", "list", "set") else beside
         if of.kind == "choice":
             return elaborator.against(element, of)
+    if isinstance(element, Group) and not element.arguments and given and parameter.is_like_others:
+        beside = without_optional(given[-1].typed.type)  # `default(found, [])`: as many of the same as none
+        if beside.kind in ("list", "dialogue"):
+            return Typed(Items(values=()), beside)
     if wanted is not None and wanted.kind == "choice":
         typed = elaborator.against(element, wanted)
         if typed is None or fits(typed.type, wanted):
@@ -130,6 +148,19 @@ def _argument(elaborator: Checker, argument: Argument, parameter: Parameter, giv
         elaborator.error("E0301", message, element.span)
         return None
     return elaborator.expression(element, wanted, f"`{parameter.name}`")
+
+
+def _type(elaborator: Checker, element: Syntax) -> Typed | None:
+    """Return a type that is written as an argument: its notation, and the type itself."""
+    type_ = read_type(elaborator.program, element)
+    if type_ is None:
+        return None
+    notation = type_notation(type_)
+    if notated_type(notation) != type_:
+        help_ = "write text, integer, number, bool, 1..5, json, or list<…> of one of them"
+        elaborator.error("E0302", f"a part of JSON cannot be read as `{notation}`", element.span, help_)
+        return None
+    return Typed(Literal_(value=notation), type_)
 
 
 def _library(elaborator: Checker, syntax: CallExpr, function: Function) -> Typed | None:
@@ -147,6 +178,12 @@ def _library(elaborator: Checker, syntax: CallExpr, function: Function) -> Typed
         code = "E0306" if "may be missing" in returns else "E0301"
         elaborator.error(code, returns, syntax.span, help_)
         return None
+    for each in given:
+        out = each.parameter.written_out
+        if out is not None and fits(each.typed.type, TextType()) and not isinstance(each.typed.expr, Literal_):
+            name = each.parameter.name
+            elaborator.error("E0303", f"`{name}` must be written out, in quotation marks", syntax.span, out.instead)
+            return None
     literals = {each.parameter.name: each.typed.expr.value for each in given if isinstance(each.typed.expr, Literal_)}
     wrong = function.check(literals)
     if wrong is not None:

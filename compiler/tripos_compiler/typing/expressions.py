@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.language.library import DEFAULT, convention_of, fits, type_notation
+from tripos_compiler.language.library import DEFAULT, convention_of, fits, type_notation, without_optional
 from tripos_compiler.plan import (
     BoolType,
     Branches,
@@ -15,6 +15,7 @@ from tripos_compiler.plan import (
     Get,
     IntegerType,
     Items,
+    JsonType,
     ListType,
     Literal_,
     NumberType,
@@ -210,6 +211,7 @@ class Elaborator:
             self.program.index.use(syntax.name.span, field.span, type_notation(field.type) if field.type else "")
             return self._use(field, syntax.span, dotted_name(syntax))
         known: list[str] = list(outer.fields) if outer is not None else []
+        typed = None
         if outer is None or outer.type is not None:
             typed = self.infer(syntax.of)
             if typed is None:
@@ -233,6 +235,8 @@ class Elaborator:
         close = nearest(syntax.name.text, known)
         listed = ", ".join(f"`{name}`" for name in known[:10])
         help_ = f"did you mean `{close}`?" if close else (f"it has {listed}" if listed else "it has no fields")
+        if typed is not None and without_optional(typed.type) == JsonType():
+            help_ = f'write the type that it has: `json_part({dotted_name(syntax.of)}, "{syntax.name.text}", text)`'
         message = f"`{dotted_name(syntax.of)}` has no field `{syntax.name.text}`"
         self.error("E0308", message, syntax.name.span, help_, syntax.name.text)
         return None

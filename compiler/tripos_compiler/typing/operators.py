@@ -62,6 +62,16 @@ def _equality(checker: Checker, syntax: BinaryExpr) -> Typed | None:
         message = f"{_of_kind(left)} and {_of_kind(right)} are never equal"
         checker.error("E0301", message, syntax.span)
         return None
+    return _compared(checker, syntax, left, right, right.type)
+
+
+def _compared(checker: Checker, syntax: BinaryExpr, left: Typed, right: Typed, with_: Type) -> Typed | None:
+    """Return a comparison for equality with values of a type; two that may both be missing are not compared, since they
+    would be equal then."""
+    if left.type.kind == with_.kind == "optional":
+        message = "both sides may be missing here, and two that are missing would be equal"
+        checker.error("E0306", message, syntax.span, "say what stands in the place of one: `default(…, …)`")
+        return None
     return _operation(checker, syntax, left, right, BoolType())
 
 
@@ -109,7 +119,7 @@ def _membership(checker: Checker, syntax: BinaryExpr) -> Typed | None:
         message = f"`{type_notation(left.type)}` is never in `{type_notation(right.type)}`"
         checker.error("E0301", message, syntax.span)
         return None
-    return _operation(checker, syntax, left, right, BoolType())
+    return _compared(checker, syntax, left, right, of)
 
 
 def _may_be_equal(left: Typed, right: Typed) -> bool:

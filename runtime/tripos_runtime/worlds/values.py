@@ -82,9 +82,11 @@ def fresh(type: Type, old: Any, dice: random.Random, axes: Mapping[str, Axis], p
             return [] if lacks else [{"speaker": each, "text": _text("", dice)} for each in shorter]
         case ImageType() | AudioType() | FileType():
             return str(Medium(OTHER_MEDIA[type.kind], f"{dice.getrandbits(256):064x}", 1, 1, 1))
-        case JsonType(form=form):
+        case JsonType(form="json"):
+            return _json(_parsed(old), dice, lacks)
+        case JsonType():
             others = [each for each in pool if not _same(each, old)]
-            return dice.choice(others) if others else [] if form != "json" else _text(old, dice)
+            return dice.choice(others) if others else []
         case TreeType() | MetricsType():
             return old
     assert_never(type)
@@ -193,6 +195,23 @@ def _text(old: Any, dice: random.Random) -> str:
             return str(dice.randrange(10_000, 99_999))
     words = 1 if not isinstance(old, str) or " " not in old else dice.randrange(2, 5)
     return " ".join("".join(dice.choice(SYLLABLES) for _ in range(4)) for _ in range(words))
+
+
+def _json(old: Any, dice: random.Random, lacks: bool = False) -> Any:
+    """Return a value of JSON of the same form, in which every value is another: so is what an expression reads of any
+    part. With `lacks`, one without parts."""
+    match old:
+        case Mapping():
+            return {} if lacks else {name: _json(each, dice) for name, each in old.items()}
+        case list():
+            return [] if lacks else [_json(each, dice) for each in old]
+        case bool():
+            return not old
+        case int():
+            return _integer(None, None, old, dice)
+        case float():
+            return round(dice.uniform(-1000, 1000), 3)
+    return _text(old, dice)
 
 
 def _integer(low: int | None, high: int | None, old: Any, dice: random.Random) -> int:

@@ -91,6 +91,7 @@ from .types import (
     holds_media as holds_media,
     is_of_paths as is_of_paths,
     join as join,
+    notated_type as notated_type,
     ordered as ordered,
     type_notation as type_notation,
     without_optional as without_optional,

@@ -21,6 +21,7 @@ from tripos_compiler.language.library.types import (
     Tools,
     Tree,
     Turn,
+    WrittenType,
     element_type,
     fits,
     join,
@@ -88,13 +89,20 @@ class OptionalPattern:
 
 
 @dataclass(frozen=True)
+class TypeItself:
+    """A type, and no value of it."""
+
+    of: Variable
+
+
+@dataclass(frozen=True)
 class OneOf:
     """The first of these that fits."""
 
     patterns: tuple[Pattern, ...]
 
 
-Pattern = Exactly | Whatever | PatternKind | Variable | ListOf | SetOf | OptionalPattern | OneOf
+Pattern = Exactly | Whatever | PatternKind | Variable | ListOf | SetOf | OptionalPattern | TypeItself | OneOf
 Bindings = dict[str, Type]
 
 _SIMPLE: dict[Any, Type] = {
@@ -128,7 +136,8 @@ def read_pattern(annotation: Any) -> Pattern:
     if annotation in _SIMPLE:
         return Exactly(_SIMPLE[annotation])
     if origin is Annotated:
-        return read_pattern(arguments[0])
+        named = next((mark.of for mark in annotation.__metadata__ if isinstance(mark, WrittenType)), None)
+        return read_pattern(arguments[0]) if named is None else TypeItself(Variable(named))
     if origin in (types.UnionType, typing.Union):
         several = tuple(read_pattern(argument) for argument in arguments if argument is not types.NoneType)
         one = several[0] if len(several) == 1 else OneOf(several)
@@ -172,6 +181,8 @@ def match_type(pattern: Pattern, given: Type, bound: Bindings) -> bool:
             return given.kind == "set" and match_type(of, given.of, bound)
         case OptionalPattern(of=of):
             return match_type(of, without_optional(given), bound)
+        case TypeItself(of=of):
+            return match_type(of, given, bound)
         case OneOf(patterns=patterns):
             for candidate in patterns:
                 attempt = dict(bound)
@@ -214,7 +225,7 @@ def fill(pattern: Pattern, bound: Bindings) -> Type | None:
         case OptionalPattern(of=of):
             inner = fill(of, bound)
             return None if inner is None else OptionalType(of=without_optional(inner))
-        case Whatever() | PatternKind() | OneOf():
+        case Whatever() | PatternKind() | TypeItself() | OneOf():
             return None
     assert_never(pattern)
 
@@ -240,6 +251,8 @@ def written(pattern: Pattern, *, variables: bool = True) -> str:
             return f"set<{written(of, variables=variables)}>"
         case OptionalPattern(of=of):
             return f"{written(of, variables=variables)}?"
+        case TypeItself(of=of):
+            return f"the type {of.name}"
         case OneOf(patterns=patterns):
             *most, last = (written(one, variables=variables) for one in patterns)
             return f"{', '.join(most)} or {last}"

@@ -13,6 +13,7 @@ from tripos_compiler.language.library.patterns import (
     Bindings,
     Exactly,
     Pattern,
+    TypeItself,
     Variable,
     Whatever,
     fill,
@@ -20,7 +21,14 @@ from tripos_compiler.language.library.patterns import (
     read_pattern,
     written,
 )
-from tripos_compiler.language.library.types import Implied, is_of_paths, ordered, type_notation, without_optional
+from tripos_compiler.language.library.types import (
+    Implied,
+    WrittenOut,
+    is_of_paths,
+    ordered,
+    type_notation,
+    without_optional,
+)
 from tripos_compiler.plan import Type
 from tripos_compiler.source import dataclass
 
@@ -49,6 +57,17 @@ class Parameter:
     many: bool = False
     implied: Implied | None = None
     pattern: Pattern = ANYTHING
+    written_out: WrittenOut | None = None
+
+    @property
+    def is_like_others(self) -> bool:
+        """Return true if it takes any one type, which arguments before it may have."""
+        return isinstance(self.pattern, Variable)
+
+    @property
+    def is_type(self) -> bool:
+        """Return true if it is a type, and not a value of one."""
+        return isinstance(self.pattern, TypeItself)
 
     @property
     def shown(self) -> str:
@@ -249,7 +268,8 @@ def _parameter(parameter: inspect.Parameter, annotation: Any) -> Parameter:
     many = parameter.kind is inspect.Parameter.VAR_POSITIONAL
     implied = next((mark for mark in marks if isinstance(mark, Implied)), None)
     required = parameter.default is inspect.Parameter.empty and not many
-    return Parameter(parameter.name, _settled(pattern), required, many, implied, pattern)
+    out = next((mark for mark in marks if isinstance(mark, WrittenOut)), None)
+    return Parameter(parameter.name, _settled(pattern), required, many, implied, pattern, out)
 
 
 def _settled(pattern: Pattern) -> Type | None:

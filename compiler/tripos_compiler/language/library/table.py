@@ -22,7 +22,14 @@ from tripos_compiler.language.library.functions import (
     texts,
     trees,
 )
-from tripos_compiler.language.library.functions.answers import calls, exams, extraction, final_numbers, options
+from tripos_compiler.language.library.functions.answers import (
+    calls,
+    exams,
+    extraction,
+    final_numbers,
+    json_parts,
+    options,
+)
 from tripos_compiler.language.library.signature import Function, define
 
 VERSIONS: Mapping[str, int] = {
@@ -158,6 +165,7 @@ GROUPS: dict[str, tuple[Function, ...]] = {
         define(calls.calls_match, partial=partiality.NO_TOOL),
         define(calls.calls_fit),
     ),
+    "Values of JSON": (define(json_parts.json_part, check=json_parts.is_no_path),),
     "Layout": (
         define(layout.bullets),
         define(layout.numbered, check=layout.has_no_sign, partial=partiality.NO_SIGN),

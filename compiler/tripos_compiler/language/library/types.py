@@ -6,9 +6,12 @@ from collections.abc import Hashable, Iterable, Mapping, Set as AbstractSet
 from typing import Any, Literal, NewType, TypedDict, TypeVar
 
 from tripos_compiler.plan import (
+    BoolType,
     DialogueType,
     IntegerType,
+    JsonType,
     ListType,
+    NumberType,
     OptionalType,
     RecordType,
     SetType,
@@ -71,6 +74,21 @@ class Implied:
     of: str = ""
 
 
+@dataclass(frozen=True)
+class WrittenType:
+    """Marks a parameter that is a type, written as that of a field is. `of` names it in the rest of the signature, and
+    the function is given its notation."""
+
+    of: str
+
+
+@dataclass(frozen=True)
+class WrittenOut:
+    """Marks a parameter of which a text has to be written out; `instead` says what to write of one that cannot be."""
+
+    instead: str
+
+
 MOST_VALUES = 6
 """A choice of more values than these is shown by its first ones."""
 
@@ -98,6 +116,29 @@ def type_notation(type_: Type | None) -> str:
         case "integer" if type_.low is not None and type_.high is not None:
             return f"{type_.low}..{type_.high}"
     return type_.kind
+
+
+PLAIN_JSON: Mapping[str, Type] = {
+    "text": TextType(),
+    "integer": IntegerType(),
+    "number": NumberType(),
+    "bool": BoolType(),
+    "json": JsonType(),
+}
+"""The types that a part of JSON is read as, beside ranges of whole numbers and lists of them, by their notation."""
+
+
+def notated_type(notation: str) -> Type | None:
+    """Return the type of JSON that a notation stands for; None where it is that of another type.
+
+    >>> notated_type("list<1..5>") == ListType(of=IntegerType(low=1, high=5)), notated_type("dialogue")
+    (True, None)
+    """
+    if notation.startswith("list<") and notation.endswith(">"):
+        of = notated_type(notation[len("list<") : -1])
+        return None if of is None else ListType(of=of)
+    low, dots, high = notation.partition("..")
+    return IntegerType(low=int(low), high=int(high)) if dots else PLAIN_JSON.get(notation)
 
 
 def _few(values: tuple[str, ...]) -> tuple[str, ...]:

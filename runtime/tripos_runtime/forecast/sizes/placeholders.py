@@ -32,8 +32,8 @@ SHORT = ("integer", "number", "bool", "choice")
 SHORT_TEXT = 24
 BOUNDED = frozenset((
     "after", "boxed", "bullets", "choose", "default", "distinct", "drawn", "each_before", "first", "join", "json",
-    "last", "lettered", "lines", "lower", "nth", "numbered", "picked", "readable", "simplified", "sorted", "split",
-    "speaker_turns", "transcript", "trim", "upper", "without_last", "min", "max", "leaf", "parent", "renamed",
+    "json_part", "last", "lettered", "lines", "lower", "nth", "numbered", "picked", "readable", "simplified", "sorted",
+    "split", "speaker_turns", "transcript", "trim", "upper", "without_last", "min", "max", "leaf", "parent", "renamed",
     "with_turn",
 ))  # fmt: skip
 """The functions whose results hold no more text than their arguments."""
