@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.runtime.test_retrieval import found_by
+from tests.runtime.small_runs import run_small
+from tests.runtime.test_retrieval import HEAD, TAIL, found_by, shown
+from tripos_compiler.language.library import FUNCTIONS, terms_of
 from tripos_compiler.language.library.table import RETRIEVING, version_of
 from tripos_runtime.models import embeddings
 from tripos_runtime.models.base import Message, Request
@@ -101,3 +104,72 @@ def test_vectors_of_an_earlier_version_of_an_encoder_are_not_taken(monkeypatch: 
     monkeypatch.setattr(embeddings, "OWN", {**OWN, LOCAL: 2})
     assert vector_id(LOCAL, "a") != before
     assert encoder_id(LOCAL) != id_before
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "language" / "retrieve.md"
+TERMS = {
+    "The cat sat on the mat.": ["the", "cat", "sat", "on", "the", "mat"],
+    "Cats and dogs.": ["cats", "and", "dogs"],
+    "A well-known cat's toy for a CAT": ["a", "well-known", "cat's", "toy", "for", "a", "cat"],
+}
+"""The texts of the example of the page, with their terms written out by hand."""
+
+
+def test_the_page_has_the_values_of_its_example_as_the_formula_gives_them() -> None:
+    """Each number is computed here from the page's formula and the terms above, and is that of index and function."""
+    wish, page = "cat toy? Cat!", PAGE.read_text("utf-8")
+    assert f'"wish": "{wish}"' in page
+    count, mean = len(TERMS), sum(map(len, TERMS.values())) / len(TERMS)
+    by_hand = {}
+    for text, terms in TERMS.items():
+        weights = []
+        for term in ("cat", "toy"):
+            having = sum(term in others for others in TERMS.values())
+            weight = math.log(1 + (count - having + 0.5) / (having + 0.5))
+            assert f"= {weight:.3f}" in page
+            often = terms.count(term)
+            weights.append(weight * often * 2.5 / (often + 1.5 * (1 - 0.75 + 0.75 * len(terms) / mean)))
+        by_hand[text] = sum(weights)
+        assert f"| `{text}` | {', '.join(f'`{term}`' for term in terms)} |" in page
+        assert f"{by_hand[text]:.3f} |" in page or by_hand[text] == 0
+        assert f'{{"text": "{text}"}}' in page
+    found = INDEXES["bm25"].of(list(TERMS)).values(wish)
+    assert [float(value) for value in found] == pytest.approx(list(by_hand.values()), rel=1e-6)
+    assert FUNCTIONS["nearest"](wish, list(TERMS), 3) == sorted(
+        (text for text, value in by_hand.items() if value), key=lambda text: -by_hand[text]
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("Fuß FUSS", ["fuss", "fuss"]),
+        ("It's 3.5, or 1,000.", ["it's", "3.5", "or", "1,000"]),
+        ("snake_case -dash- end.", ["snake_case", "dash", "end"]),
+        ("naïve naive", ["naïve", "naive"]),
+        ("函数 kx", ["函", "数", "kx", "函数"]),
+        ("函", ["函"]),
+        ("カメラ", ["カ", "メ", "ラ", "カメ", "メラ"]),
+        ("!?", []),
+    ],
+)
+def test_terms_are_those_of_the_page(text: str, terms: list[str]) -> None:
+    assert terms_of(text) == terms
+
+
+def test_equal_texts_come_in_the_order_of_the_source_and_those_without_a_term_last(tmp_path: Path) -> None:
+    titles = ["none of it", "the circle", "nothing", "a circle", "circle circle circle"]
+    pool = [{"title": title, "subject": "maths", "level": 1} for title in titles]
+    ranked = ["circle circle circle", "the circle", "a circle", "none of it", "nothing"]
+    step = "retrieve near from pool as p { top 5 by bm25(q.subject, p.title) }"
+    items = [{"stem": "q", "subject": "CIRCLE", "points": []}]
+    run = run_small(
+        tmp_path, HEAD.replace("role encoder\n", "") + step + TAIL, {"items.jsonl": items, "pool.jsonl": pool}
+    )
+    assert [row["title"] for row in shown(run)[0]] == ranked
+    assert FUNCTIONS["nearest"]("CIRCLE", titles, 5) == ranked[:3]
+
+
+def test_elsewhere_every_term_weighs_the_same_and_pairs_of_characters_are_none() -> None:
+    assert FUNCTIONS["bm25"]("函数", "函数") == 2.0
+    assert FUNCTIONS["bm25"]("cat cat", "the cat sat on the mat") == FUNCTIONS["bm25"]("the", "the") == 1.0

@@ -55,9 +55,10 @@ def has_no_run(given: Mapping[str, object]) -> str | None:
 def nearest(text: str, texts: Sequence[str], count: int) -> list[str]:
     """Return the texts of a list that are nearest to a text, the nearest first.
 
-    By BM25 over the list, as [`retrieve`](retrieve.md) ranks by `bm25(text, …)` over its source: of equal ones first
-    the one that comes first, and none that has no term of the text. It is what a prompt takes from a collection where
-    no `retrieve` can stand, as in a data set that a role writes: `nearest(leaf(point), passage.text, 3)`.
+    By BM25 over the list, as [`retrieve`](retrieve.md#how-words-are-counted) ranks by `bm25(text, …)` over its source:
+    of equal ones first the one that comes first, and none that has no term of the text. It is what a prompt takes from
+    a collection where no `retrieve` can stand, as in a data set that a role writes:
+    `nearest(leaf(point), passage.text, 3)`.
 
     >>> nearest("fractions", ["Circles are round.", "Fractions are parts.", "Adding fractions"], 3)
     ['Adding fractions', 'Fractions are parts.']
@@ -242,7 +243,7 @@ def bm25(query: str, document: str) -> float:
     Words are those that `words` counts. Rarity and length are known only in a collection: in a `retrieve` they are
     those of what is searched. Anywhere else every word is equally rare (a weight of 1) and the document of average
     length, so that it says how often the query's words occur, each further time counting less (Robertson and Zaragoza,
-    2009, with k1 = 1.5 and b = 0.75).
+    2009, with k1 = 1.5 and b = 0.75). [`retrieve`](retrieve.md#how-words-are-counted) has the formula and an example.
 
     >>> bm25("cat", "the cat sat"), bm25("dog", "the cat sat")
     (1.0, 0.0)
