@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.each import each
 from tests.field.running import Answers, Figures, figures_in, lines
 from tripos_runtime.asking.functions.settings import ProgramLimits
@@ -136,6 +138,132 @@ def test_a_function_that_gives_nothing_to_go_on_with_ends_its_loop_alone(tmp_pat
     with connection:
         assert code in str(connection.execute("select message from runs").fetchall())
     assert played(tmp_path, turns)["done"] == 0  # a mended file: nothing that was said is asked again
+
+
+ENDING = """tool submit from "shop.py:submit" pure "Submit" { answer text }
+tool refer from "shop.py:refer" pure "Refer" { to text? }
+dataset task"""
+ENDING_SHOP = (
+    SHOP
+    + """
+def submit(state, answer):
+    state["answer"] = answer
+    return "thank you"
+
+def refer(state, to=None):
+    raise ValueError("nobody is there")
+"""
+)
+
+
+def with_ends(spec: str) -> str:
+    """Return a spec whose loop ends with a call of either of two tools."""
+    ends = "until candidate calls submit\n    until candidate calls refer\n    state "
+    spec = spec.replace("cancel_order\n    prompt", "cancel_order, submit, refer\n    prompt")
+    return (
+        spec.replace("dataset task", ENDING)
+        .replace("state  task", f"{ends} task")
+        .replace("  score done ", "  score called = reply.ended == called\n  score done ")
+    )
+
+
+@pytest.mark.parametrize(("turns", "scores", "asked"), [
+    # its call is the last: the model is not asked once more, and all calls of its turn are made
+    ([call("find_order", order_id="A1"), calls(("submit", {"answer": "yes"}), ("cancel_order", {"order_id": "A1"})), "No."],
+     {"called": 1, "in_time": 0, "done": 1, "calls": 3, "failed": 0, "said": 0}, 2),
+    # in the first turn
+    ([call("submit", answer="yes"), "No."], {"called": 1, "in_time": 0, "done": 0, "calls": 1, "failed": 0, "said": 0}, 1),
+    # arguments that do not fit are told so, and end nothing
+    ([call("submit"), call("submit", answer=3), "I give up."],
+     {"called": 0, "in_time": 1, "done": 0, "calls": 2, "failed": 2, "said": 3}, 3),
+    # a function that fails was called
+    ([call("refer"), "No."], {"called": 1, "in_time": 0, "done": 0, "calls": 1, "failed": 1, "said": 0}, 1),
+    # in the last turn that there may be
+    ([call("find_order", order_id="A1")] * 3 + [call("submit", answer="yes"), "No."],
+     {"called": 1, "in_time": 0, "done": 0, "calls": 4, "failed": 0, "said": 0}, 4),
+    ([call("find_order", order_id="A1")] * 4 + ["No."],
+     {"called": 0, "in_time": 0, "done": 0, "calls": 4, "failed": 0, "said": 0}, 4),
+    ([call("find_order", order_id="A1"), "I found it."],
+     {"called": 0, "in_time": 1, "done": 0, "calls": 1, "failed": 0, "said": 3}, 2),
+])  # fmt: skip
+def test_a_tool_that_ends_a_loop_is_the_last_that_a_model_is_asked_for(
+    turns: list[str | None], scores: dict[str, int], asked: int, tmp_path: Path
+) -> None:
+    goal = {**DONE, "answer": "yes"}
+    told: list[list[str]] = []
+
+    def answers(messages: list[str]) -> str | None:
+        told.append(messages)
+        return scripted(turns)(messages)
+
+    files = {"shop.py": ENDING_SHOP, "tasks.jsonl": lines([{"wish": "Cancel A1.", "shop": OPEN, "goal": goal}])}
+    for _ in range(2):  # a second run asks for nothing
+        found = figures_in(tmp_path, with_ends(SPEC), files, answers, programs={"shop.py": ProgramLimits(20, 512)})
+        values = {score.metric: score.value for score in found.scores}
+        assert {name: values[name] for name in scores} == scores
+        assert len(told) == asked
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    before = len(told)
+    if asked == len(turns):  # no call ended it: every message is that of a loop that none ends
+        spec = with_ends(SPEC).replace("until candidate calls submit\n    until candidate calls refer\n", "")
+        spec = spec.replace("  score called = reply.ended == called\n", "")
+        figures_in(plain, spec, files, answers, programs={"shop.py": ProgramLimits(20, 512)})
+        assert told[before:] == told[:before]
+
+
+USER = """
+benchmark shop "1.0.0" { languages en }
+role candidate compared
+role customer
+tool find_order from "shop.py:find_order" pure "Find" { order_id text }
+tool refer from "shop.py:refer" pure "Refer" { to text? }
+dataset task from "tasks.jsonl" { wish text, shop json }
+scenario service {
+  over task
+  ask reply by candidate {
+    tools  find_order, refer
+    prompt "{{ task.wish }}"
+    state  task.shop at most 4 turns
+    user   customer { system "You wish: {{ task.wish }}" }
+    until  customer says "bye"
+    until  candidate calls refer
+  }
+  score called = reply.ended == called
+  score stated = reply.ended == said
+  score late   = reply.ended == limit
+  score turns  = turns(reply.turns)
+}
+measure called = mean(called)
+"""
+
+
+@pytest.mark.parametrize(("turns", "scores", "asked"), [
+    (["Which order?", call("refer"), "No."], {"called": 1, "stated": 0, "late": 0, "turns": 3}, (2, 1)),
+    ([call("refer", text="Wait."), "No."], {"called": 1, "stated": 0, "late": 0, "turns": 2}, (1, 0)),
+    (["Which order?", "Goodbye."], {"called": 0, "stated": 1, "late": 0, "turns": 5}, (2, 2)),
+    (["A?", "B?", "C?", call("refer")], {"called": 1, "stated": 0, "late": 0, "turns": 7}, (4, 3)),
+    (["A?", "B?", "C?", "D?"], {"called": 0, "stated": 0, "late": 1, "turns": 9}, (4, 4)),
+])  # fmt: skip
+def test_a_tool_that_ends_a_talk_asks_neither_side_once_more(
+    turns: list[str | None], scores: dict[str, int], asked: tuple[int, int], tmp_path: Path
+) -> None:
+    counts = {"candidate": 0, "customer": 0}
+
+    def candidate(messages: list[str]) -> str | None:
+        counts["candidate"] += 1
+        return turns[counts["candidate"] - 1]
+
+    def customer(messages: list[str]) -> str:
+        counts["customer"] += 1
+        return "Bye." if messages[-1] == "Goodbye." else "Hm."
+
+    files = {"shop.py": ENDING_SHOP, "tasks.jsonl": lines([{"wish": "Cancel A1.", "shop": OPEN}])}
+    limits = {"shop.py": ProgramLimits(20, 512)}
+    found = figures_in(tmp_path, USER, files, candidate, {"customer": customer}, programs=limits)
+    values = {score.metric: score.value for score in found.scores}
+    assert values == scores
+    assert (counts["candidate"], counts["customer"]) == asked
 
 
 def test_a_second_run_asks_nothing_and_one_that_stopped_goes_on_after_its_last_turn(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ Labels = list[tuple[Name | None, Text]]
 KINDS = {
     "NAME": "a name",
     "ROLE": "the name of a role",
+    "TOOL": "the name of a tool",
     "STRONGER": "the name of a role",
     "DATASET": "the name of a data set",
     "SCENARIO": "the name of a scenario",
@@ -69,7 +70,7 @@ KINDS = {
 NAME_SLOTS = frozenset(
     {
         *("NAME", "ROLE", "DATASET", "SCENARIO", "SCORER", "ALIAS", "LANGUAGES", "STEP", "TREE", "SUBSETS", "NAMES"),
-        *("AXIS", "LOCALE", "STRONGER"),
+        *("AXIS", "LOCALE", "STRONGER", "TOOL"),
     }
 )
 STRING_SLOTS = frozenset(

@@ -305,6 +305,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct("speaker", ("converse",), "NAME BLOCK", "a role that talks", body="speaker", keyword=""),
     Construct("opens", ("converse",), "opens ROLE", "the role that speaks first", once=True),
     Construct("until", ("converse", "ask"), "until ROLE says STRING", "the text that ends the conversation"),
+    Construct("called", ("ask",), "until ROLE calls TOOL", "a tool whose call ends the conversation", keyword="until"),
     Construct("limit", ("converse",), "limit COUNT turns", "the largest number of turns", once=True),
     Construct("repeat", ("converse",), "repeat COUNT", "conversations for each row", once=True),
     Construct("where", ("retrieve",), "where FILTER", "the rows to consider", once=True),

@@ -150,6 +150,7 @@ from tripos_compiler.plan.steps import (
     turns_before,
 )
 from tripos_compiler.plan.tool_calls import (
+    CALLED,
     LIMIT,
     REPLIED,
     SAID,
@@ -172,6 +173,7 @@ from tripos_compiler.plan.tool_calls import (
 )
 
 __all__ = [
+    "CALLED",
     "FIXED",
     "LEFT",
     "LIKELIHOODS",

@@ -81,12 +81,14 @@ def calling_type(tools: Sequence[Tool]) -> RecordType:
     return RecordType(fields={"text": TextType(), "calls": ListType(of=TOOL_CALL), **declared})
 
 
-LIMIT, REPLIED, SAID = "limit", "replied", "said"
-"""How a loop of calls ended: there were no more turns, a reply had no call, or the user said what ends it."""
+LIMIT, REPLIED, SAID, CALLED = "limit", "replied", "said", "called"
+"""How a loop of calls ended: there were no more turns, a reply had no call, the user said what ends it, or the model
+called a tool that does."""
 
 
-def loop_type(tools: Sequence[Tool]) -> RecordType:
-    """Return what a loop of calls yields, up to a turn: the state, all calls with their results, and what was said."""
+def loop_type(tools: Sequence[Tool], *, called: bool = False) -> RecordType:
+    """Return what a loop of calls yields, up to a turn: the state, all calls with their results, and what was said.
+    `called`: a call may end it."""
     calling = calling_type(tools).fields
     return RecordType(
         fields={
@@ -95,7 +97,7 @@ def loop_type(tools: Sequence[Tool]) -> RecordType:
             "results": ListType(of=TOOL_RESULT),
             "replies": ListType(of=TextType()),
             "turns": DialogueType(),
-            "ended": ChoiceType(values=(REPLIED, SAID, LIMIT)),
+            "ended": ChoiceType(values=(REPLIED, SAID, *((CALLED,) * called), LIMIT)),
         }
     )
 

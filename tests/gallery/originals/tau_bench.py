@@ -110,6 +110,8 @@ def script(number: int, trial: int) -> list[Call | str]:
         ("get_product_details", {"product_id": "8"}),
         ("find_user_id_by_name_zip", {"first_name": "EVA", "last_name": "x", "zip": ""}),
     ] * (odd == 2)
+    if odd in (4, 5):  # which ends the conversation, whatever would follow
+        steps.append(("transfer_to_human_agents", {"summary": "It is a matter for a person."}))
     if odd == 3:
         return [*steps, *["I am still looking."] * TURNS]  # the user never stops
     words = ", ".join(task["outputs"] if dice.random() < 0.85 else task["outputs"][:-1]).replace("1200.5", "$1,200.50")

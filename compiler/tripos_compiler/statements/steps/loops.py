@@ -13,6 +13,7 @@ from functools import reduce
 from tripos_compiler.constructs import Statement
 from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import (
+    CALLED,
     LIMIT,
     SAID,
     SAID_IN_LOOP,
@@ -23,6 +24,7 @@ from tripos_compiler.plan import (
     Hole,
     JsonType,
     Literal_,
+    RecordType,
     Ref,
     Template,
     Texts,
@@ -60,11 +62,13 @@ class LoopUser:
 
 @dataclass(frozen=True)
 class ToolLoop:
-    """The state that tools start from, the most turns that a model may take, and who answers them."""
+    """The state that tools start from, the most turns that a model may take, who answers them, and what ends them."""
 
     state: Typed
     most: int
     user: LoopUser | None = None
+    ends: tuple[str, ...] = ()
+    """The tools whose call ends it."""
 
 
 MayAnswer = Callable[[Steps, Name], bool]
@@ -75,9 +79,10 @@ def lower_state(
 ) -> ToolLoop | bool | None:
     """Return the loop of an ask; None where it has none, False where anything of it is wrong, which is reported."""
     written, user = statement.one_of("state"), _user(steps, statement, may_answer)
+    ends = _ending_tools(steps, statement, tools)
     if written is None:
-        return None if user is None else False
-    program, good = steps.program, user is not False
+        return None if user is None and ends is not None else False
+    program, good = steps.program, user is not False and ends is not None
     value, count = written.syntax("value"), written.syntax("count")
     if not statement.of("tools"):
         help_ = "name tools that have functions: `tools find_order, cancel_order`"
@@ -110,7 +115,37 @@ def lower_state(
         program.diagnostics.error("E0803", message, count.span, help=f"write a number up to {MOST_TURNS}")
         good = False
     other = user if isinstance(user, LoopUser) else None
-    return ToolLoop(state, most, other) if state is not None and good else False
+    return ToolLoop(state, most, other, ends or ()) if state is not None and good else False
+
+
+def _ending_tools(steps: Steps, statement: Statement, tools: Sequence[Tool]) -> tuple[str, ...] | None:
+    """Return the tools of an ask whose call ends its loop; None where anything of them is wrong, which is reported."""
+    program, role = steps.program, statement.name("role").text
+    found: list[str] = []
+    good = True
+    for each in statement.of("called"):
+        caller, tool = each.name("role"), each.name("tool")
+        if not statement.of("state"):
+            message, help_ = "no call is made here, so none ends anything", "write a `state`, or remove this line"
+            program.diagnostics.error("E0107", message, each.head, help=help_)
+            good = False
+        elif caller.text != role:
+            message, help_ = f"`{caller.text}` calls no tools here", f"write `until {role} calls {tool.text}`"
+            program.diagnostics.error("E0201", message, caller.span, help=help_, unknown=caller.text)
+            good = False
+        elif not program.is_declared("tool", tool):
+            good = False
+        elif tool.text not in [one.name for one in tools]:
+            message, help_ = f"`{tool.text}` is none of the tools of this ask", "name it after `tools` too"
+            program.diagnostics.error("E0201", message, tool.span, help=help_, unknown=tool.text)
+            good = False
+        elif tool.text in found:
+            message = f"the call of `{tool.text}` ends this loop already"
+            program.diagnostics.error("E0202", message, each.head, help="remove one")
+            good = False
+        else:
+            found.append(tool.text)
+    return tuple(found) if good else None
 
 
 def _user(steps: Steps, statement: Statement, may_answer: MayAnswer) -> LoopUser | bool | None:
@@ -165,13 +200,14 @@ def lower_loop(steps: Steps, statement: Statement, first: Ask, loop: ToolLoop) -
             alone = {"system": None, "shots": (), "chat": None, "prompt": prompt, "continues": before.ask.name}
             ask = ask.model_copy(update={**alone, "when": _both(first.when, before.more)})
         answer = None if user is None else _answer(first, ask, user)
-        turns.append(_LoopTurn(ask, answer, user))
+        turns.append(_LoopTurn(ask, answer, user, loop.ends))
         for each in (ask, answer):
             if each is not None:
                 steps.lowered.append(each)
                 steps.wholes[each.name] = name
-    steps.scope[name.text] = _whole(name, first, turns)
-    steps.define("ask", name, loop_type(first.tools))
+    type_ = loop_type(first.tools, called=bool(loop.ends))
+    steps.scope[name.text] = _whole(name, type_, turns)
+    steps.define("ask", name, type_)
 
 
 @dataclass(frozen=True)
@@ -181,12 +217,26 @@ class _LoopTurn:
     ask: Ask
     answer: Ask | None
     user: LoopUser | None
+    ends: tuple[str, ...] = ()
 
     @property
     def calls(self) -> Expr:
         """Return the condition that the turn calls any tool."""
         count = Call(function="length", args=(Ref(path=(self.ask.name, "calls")),))
         return Binary(operator=">", left=count, right=Literal_(value=0))
+
+    @property
+    def over(self) -> Expr | None:
+        """Return the condition that a call of the turn ends the loop, one whose arguments fit; None where none can."""
+        made: list[Expr] = [
+            Binary(
+                operator=">",
+                left=Call(function="length", args=(Ref(path=(self.ask.name, tool)),)),
+                right=Literal_(value=0),
+            )
+            for tool in self.ends
+        ]
+        return reduce(lambda one, other: Binary(operator="or", left=one, right=other), made) if made else None
 
     @property
     def said(self) -> Expr | None:
@@ -196,13 +246,21 @@ class _LoopTurn:
     @property
     def more(self) -> Expr:
         """Return the condition that another turn follows, where there may be one."""
-        if self.said is None or self.user is None:
-            return self.calls
-        goes_on = Unary(operator="not", value=self.user.ended(self.said))
-        return Binary(operator="or", left=self.calls, right=goes_on)
+        more = self.calls
+        if self.said is not None and self.user is not None:
+            goes_on = Unary(operator="not", value=self.user.ended(self.said))
+            more = Binary(operator="or", left=more, right=goes_on)
+        return more if self.over is None else _both(Unary(operator="not", value=self.over), more)
 
     def value(self, field: str, *, last: bool) -> Expr:
         """Return what the loop came to where it ends with this turn."""
+        found = self._without_call(field, last=last)
+        if field != "ended" or self.over is None:
+            return found
+        return Call(function="choose", args=(self.over, Literal_(value=CALLED), found))
+
+    def _without_call(self, field: str, *, last: bool) -> Expr:
+        """Return the same where no call ends it."""
         found = Ref(path=(self.ask.name, SO_FAR, field))
         if self.said is None or self.user is None:
             return found
@@ -243,7 +301,7 @@ def _answer(first: Ask, turn: Ask, user: LoopUser) -> Ask:
     )
 
 
-def _whole(name: Name, first: Ask, turns: Sequence[_LoopTurn]) -> Binding:
+def _whole(name: Name, type_: RecordType, turns: Sequence[_LoopTurn]) -> Binding:
     """Return what the name of a loop means: its last text, and behind a dot what it came to."""
 
     def at_the_end(field: str) -> Expr:
@@ -254,7 +312,7 @@ def _whole(name: Name, first: Ask, turns: Sequence[_LoopTurn]) -> Binding:
 
     last = at_the_end("text")
     fields = {"text": Binding((name.text, "text"), TextType(), {}, last, name.span)}
-    for field, type_ in loop_type(first.tools).fields.items():
+    for field, of in type_.fields.items():
         if field != "text":
-            fields[field] = Binding((name.text, field), type_, {}, at_the_end(field), name.span)
+            fields[field] = Binding((name.text, field), of, {}, at_the_end(field), name.span)
     return Binding((name.text,), TextType(), fields, last, name.span)
