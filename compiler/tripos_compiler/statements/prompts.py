@@ -10,6 +10,7 @@ from tripos_compiler.language.library import holds_media, nfkc
 from tripos_compiler.plan import DeclaredSettings, RecordType, Type
 from tripos_compiler.resolve import Program, Scope, forget_diagnostics, has_lost_part
 from tripos_compiler.source import dataclass
+from tripos_compiler.statements.setting_cases import ANY_ROWS, RowsAsked
 from tripos_compiler.statements.settings import LoweredSettings, lower_settings
 from tripos_compiler.typing import FilledHole, Localised, lower_texts, read_type, record_type, type_parts
 
@@ -34,7 +35,7 @@ class Question:
         return [hole for part in (self.prompt, self.system) if part is not None for hole in part.told()]
 
 
-def lower_question(program: Program, scope: Scope, statement: Statement) -> Question | None:
+def lower_question(program: Program, scope: Scope, statement: Statement, rows: RowsAsked = ANY_ROWS) -> Question | None:
     """Return the question of a block with `prompt`, `system`, `returns` and settings; whether it needs a prompt is for
     whoever asks to say. None where anything of it is wrong, which is reported."""
     prompts, systems = statement.of("prompt"), statement.of("system")
@@ -44,7 +45,7 @@ def lower_question(program: Program, scope: Scope, statement: Statement) -> Ques
     if has_lost_part(program, statement):
         forget_diagnostics(program, mark, "E0402")  # what was left out may be the text in the other language
     returns = lower_returns(program, statement)
-    settings = lower_settings(program, scope, statement)
+    settings = lower_settings(program, scope, statement, rows)
     if (prompts and prompt is None) or (systems and system is None) or returns is False or settings is None:
         return None
     return Question(system, prompt, None if isinstance(returns, bool) else returns, settings)

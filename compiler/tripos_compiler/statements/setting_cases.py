@@ -39,7 +39,18 @@ class ConditionalLine:
     when: Expr | None
 
 
-def check_lines(program: Program, scope: Scope, name: str, lines: Sequence[ConditionalLine]) -> None:
+@dataclass(frozen=True)
+class RowsAsked:
+    """The rows that are asked about: what they are known as, and the condition that chooses them."""
+
+    alias: str | None = None
+    where: Expr | None = None
+
+
+ANY_ROWS = RowsAsked()
+
+
+def check_lines(program: Program, scope: Scope, name: str, lines: Sequence[ConditionalLine], rows: RowsAsked) -> None:
     """Report lines of a setting that never count, and warn of values that several lines leave out."""
     last = next((place for place, each in enumerate(lines) if each.statement.find("cond") is None), None)
     if name != ADDED and last is not None:
@@ -52,8 +63,9 @@ def check_lines(program: Program, scope: Scope, name: str, lines: Sequence[Condi
     cases = [each for each in lines if each.statement.find("cond") is not None]
     if not cases or any(each.when is None for each in cases):
         return
-    tried = _tried(scope, [each.when for each in cases if each.when is not None])
-    if tried is not None:
+    conditions = [each.when for each in cases if each.when is not None]
+    tried = _tried(scope, conditions, rows) or _tried(scope, conditions, RowsAsked(rows.alias))
+    if tried:
         _check_tried(program, name, lines, cases, tried)
 
 
@@ -95,36 +107,51 @@ def _left_out(tried: Sequence[tuple[Try, Sequence[bool]]]) -> str | None:
     paths = {path for given, _ in tried for path in given}
     if len(paths) != 1 or not isinstance(path := next(iter(paths)), tuple):
         return None
-    values = [given[path] for given, held in tried if not any(held)]
+    values = list(dict.fromkeys(given[path] for given, held in tried if not any(held)))
     told = ", ".join(f"`{str(each).lower() if isinstance(each, bool) else each}`" for each in values[:SHOWN])
     return f"{told} and {len(values) - SHOWN} more" if len(values) > SHOWN else told
 
 
-def _tried(scope: Scope, conditions: Sequence[Expr]) -> list[tuple[Try, Sequence[bool]]] | None:
-    """Return what each condition comes to for all that may be; None where that is too much, or cannot be told."""
+def _tried(scope: Scope, conditions: Sequence[Expr], rows: RowsAsked) -> list[tuple[Try, Sequence[bool]]] | None:
+    """Return what each condition comes to for all rows that may be asked about, by what the conditions look at; None
+    where that is too much, or cannot be told."""
     types = dict(_types(scope.values()))
-    parts = [part for each in conditions for part in _comparisons(each)]
-    values: dict[Path | bytes, Sequence[Any]] = {}
-    for part in parts:
-        paths = paths_in(part)
-        known: dict[Path | bytes, Sequence[Any]] = {
-            path: found for path in paths if (found := _values(types.get(path))) is not None
-        }
-        if len(known) == len(paths) and all(map(is_evaluable, subexpressions(part))):
-            values.update(known)
-        else:
-            values[_key(part)] = (False, True)
+    axes = {path: path[1:] for path, type_ in types.items() if _says_its_axis(path, type_, rows) and path[1:] in types}
+    own = _looked_at(conditions, types, axes)
+    values = {**own, **_looked_at(() if rows.where is None else (rows.where,), types, axes)}
     if math.prod(map(len, values.values())) > MOST_TRIED:
         return None
     tried: list[tuple[Try, Sequence[bool]]] = []
     try:
         for chosen in product(*values.values()):
             given = dict(zip(values, chosen, strict=True))
-            names = _names(given)
-            tried.append((given, [_holds(each, given, names) for each in conditions]))
+            names = _names({**given, **{path: given[axis] for path, axis in axes.items() if axis in given}})
+            if rows.where is None or _holds(rows.where, given, names):
+                held = [_holds(each, given, names) for each in conditions]
+                tried.append(({each: given[each] for each in own}, held))
     except Unavailable:
         return None
     return tried
+
+
+def _looked_at(
+    conditions: Sequence[Expr], types: Mapping[Path, Type], axes: Mapping[Path, Path]
+) -> dict[Path | bytes, Sequence[Any]]:
+    """Return the names that conditions look at, each with all values that it may have; a comparison of anything else
+    may hold or not."""
+    values: dict[Path | bytes, Sequence[Any]] = {}
+    for part in (part for each in conditions for part in _comparisons(each)):
+        known = {path: _values(types.get(path)) for path in paths_in(part)}
+        if None in known.values() or not all(map(is_evaluable, subexpressions(part))):
+            values[_key(part)] = (False, True)
+        else:
+            values.update({axes.get(path, path): found for path, found in known.items() if found is not None})
+    return values
+
+
+def _says_its_axis(path: Path, type_: Type, rows: RowsAsked) -> bool:
+    """Return true for the field of a row that says where it lies on an axis: it has the value that the axis has."""
+    return len(path) == 2 and path[0] == rows.alias and type_.kind == "choice" and type_.axis == path[1]
 
 
 def _comparisons(expr: Expr) -> Iterator[Expr]:

@@ -10,7 +10,7 @@ from tripos_compiler.constructs import SETTINGS, Setting, Statement
 from tripos_compiler.plan import RESERVED, DeclaredSettings, Expr, Extra, SettingCase, Settings
 from tripos_compiler.resolve import Program, Scope
 from tripos_compiler.source import Name, Number, Text, dataclass
-from tripos_compiler.statements.setting_cases import ConditionalLine, check_lines
+from tripos_compiler.statements.setting_cases import ANY_ROWS, ConditionalLine, RowsAsked, check_lines
 from tripos_compiler.typing import Elaborator, FilledHole
 
 TRUTH = {"true": True, "false": False}
@@ -62,7 +62,9 @@ class _Reading:
         self.cases.append(SettingCase(name=name, settings=Settings(**{name: value}), language=language, when=when))
 
 
-def lower_settings(program: Program, scope: Scope, statement: Statement) -> LoweredSettings | None:
+def lower_settings(
+    program: Program, scope: Scope, statement: Statement, rows: RowsAsked = ANY_ROWS
+) -> LoweredSettings | None:
     """Return the settings in a block; None where a condition is wrong. A value that no model takes is reported, and
     left out; `samples` is looked at here too."""
     for name in COUNTED:
@@ -83,7 +85,7 @@ def lower_settings(program: Program, scope: Scope, statement: Statement) -> Lowe
             elif when is not None:
                 reading.add(name, value, when)
         if reading.sound:
-            check_lines(program, scope, name, lines)
+            check_lines(program, scope, name, lines, rows)
     if not reading.sound:
         return None
     return LoweredSettings(DeclaredSettings(**found, cases=tuple(reading.cases)), tuple(reading.conditions.values()))

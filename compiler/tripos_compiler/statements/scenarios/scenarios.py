@@ -72,7 +72,8 @@ def _scenario(program: Program, statement: Statement) -> Scenario | None:
     known = frozenset(
         {*(axis.name for axis in cases.axes), *([cases.alias] if cases.alias and cases.from_file else [])}
     )
-    steps = Steps(program, name, cases.scope, cases.alias, key, known, cases=cases.kept)
+    where = cases.rows.where if cases.rows is not None else None
+    steps = Steps(program, name, cases.scope, cases.alias, where, key, known, cases=cases.kept)
     for inner in statement.body:
         if inner.construct in LOWERED:
             done = LOWERED[inner.construct](steps, inner)

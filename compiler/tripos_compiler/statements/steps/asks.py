@@ -67,7 +67,7 @@ def _ask(steps: Steps, statement: Statement, when: Typed | bool | None, listed: 
     program, name, role = steps.program, statement.name(), statement.name("role")
     good = steps.named(name)
     known = program.is_declared("role", role) and may_answer(steps, role)
-    question = lower_question(program, dict(steps.scope), statement)
+    question = lower_question(program, dict(steps.scope), statement, steps.rows)
     chat = lower_chat(steps, statement)
     earlier = lower_continued(steps, statement, role)
     script = lower_script(steps, statement)

@@ -64,7 +64,7 @@ def _speaker(steps: Steps, statement: Statement) -> Question | None:
     role = statement.name()
     if not steps.program.is_declared("role", role) or not may_answer(steps, role):
         return None
-    return lower_question(steps.program, dict(steps.scope), statement)
+    return lower_question(steps.program, dict(steps.scope), statement, steps.rows)
 
 
 def _two(steps: Steps, statement: Statement, written: list[Statement]) -> bool:

@@ -176,7 +176,7 @@ def _user(steps: Steps, statement: Statement, may_answer: MayAnswer) -> LoopUser
             program.diagnostics.error("E0803", message, text.span, help='write what is said: "done"')
             good = False
         ends.append(text.value)
-    question = lower_question(program, dict(steps.scope), written)
+    question = lower_question(program, dict(steps.scope), written, steps.rows)
     return LoopUser(role, question, tuple(ends)) if question is not None and good else False
 
 

@@ -32,6 +32,7 @@ from tripos_compiler.resolve import Binding, Program, Typed, joint_lacks
 from tripos_compiler.source import CallExpr, Name, Span, dataclass
 from tripos_compiler.statements.analysis import roles_called, with_dependencies
 from tripos_compiler.statements.prompts import Question
+from tripos_compiler.statements.setting_cases import RowsAsked
 from tripos_compiler.typing import Elaborator, Judge, LoopSyntax, named_choice
 
 SIDES = ("first", "second")
@@ -70,6 +71,8 @@ class Steps:
     scope: dict[str, Binding]
     alias: str | None = None
     """What the rows are known as."""
+    where: Expr | None = None
+    """The condition that chooses the rows."""
     key: Expr | None = None
     """What rows that belong together have in common."""
     known: frozenset[str] = frozenset()
@@ -98,6 +101,11 @@ class Steps:
     """The names of every case, where the compiler has them."""
     wholes: dict[str, Name] = field(default_factory=dict)
     """The names of the steps that call a model, as they are declared."""
+
+    @property
+    def rows(self) -> RowsAsked:
+        """Return the rows that the steps ask about."""
+        return RowsAsked(self.alias, self.where)
 
     def named(self, name: Name) -> bool:
         """Return true if a step that calls a model may have that name; reports one that is taken."""
