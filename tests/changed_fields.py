@@ -132,7 +132,7 @@ _SHOTS = {
     "prompt": texts("PP"),
     "reply": texts("R", "答"),
 }
-_SPEAKER = {"role": "judge", "system": texts("Ask more."), "settings": Settings(temperature=0.5)}
+_SPEAKER = {"role": "judge", "system": texts("Ask more."), "settings": DeclaredSettings(temperature=0.5)}
 OTHER: dict[str, Sequence[Any]] = {
     "role": ["helper"],
     "system": [texts("Be brief."), texts("Be brief.", "简")],

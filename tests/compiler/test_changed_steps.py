@@ -24,6 +24,7 @@ from tripos_compiler.plan import (
     Data,
     DataFile,
     Dataset,
+    DeclaredSettings,
     Grade,
     Hole,
     NumberType,
@@ -82,8 +83,8 @@ def test_a_reason_names_the_field_that_changed(case: tuple[str, Step, Step]) -> 
 
 
 @pytest.mark.parametrize("settings", changed_fields.other_settings(), ids=lambda each: next(iter(each.model_dump())))
-def test_a_reason_names_the_setting_that_changed_and_both_its_values(settings: Settings) -> None:
-    [(name, value)] = settings.model_dump().items()
+def test_a_reason_names_the_setting_that_changed_and_both_its_values(settings: DeclaredSettings) -> None:
+    [(name, value)] = settings.given.items()
     step = STEPS[0]
     [reason] = reply_changes(step, step.model_copy(update={"settings": settings}), plan(), plan())
     assert reason.startswith(f"settings ({name} unset → ")

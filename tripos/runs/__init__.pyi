@@ -1,6 +1,9 @@
 from .aggregates import (
     admit_aggregates as admit_aggregates,
 )
+from .asked_with import (
+    settings_asked as settings_asked,
+)
 from .batch_records import (
     BatchesUnderWay as BatchesUnderWay,
     BatchUnderWay as BatchUnderWay,

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 import orjson
 
+from tripos.runs.asked_with import AskedWith
 from tripos.ui import Failure
 from tripos_compiler.plan import Ask, Compare, Converse, DeclaredSettings, Grade, Plan, Settings, Verdict
 from tripos_compiler.source import dataclass
-from tripos_runtime.asking import PreparedQuestion, Questions, settings_sent
-from tripos_runtime.models import Message, Model, ModelError, Reply
+from tripos_runtime.asking import Questions
+from tripos_runtime.models import Model, ModelError, Reply
 from tripos_runtime.models.mocks import ASSISTANT, ReplayModel, request_key
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports import (
@@ -73,7 +74,9 @@ class Recording:
             return RecordingFile(
                 each
                 for call in calls
-                for settings in asked[call.fingerprint].settings_of(call)
+                for settings in asked[call.fingerprint].any_of(
+                    call.messages, call.identity or call.model, call.number, call.request
+                )
                 for each in _recorded(call, settings)
             )
         finally:
@@ -150,41 +153,23 @@ def _place(which: str, store_root: Path) -> tuple[Path, str | None]:
     return store_root, which
 
 
-@dataclass(frozen=True)
-class _AskedWith:
-    """The settings that requests of a step may have had, and its question."""
-
-    settings: DeclaredSettings
-    question: PreparedQuestion | None = None
-
-    def settings_of(self, call: RecordedCall) -> Iterable[Settings]:
-        """Return the settings of a call; where the store does not tell which, because fewer turns were sent in the
-        end, or nobody was asked, all that there may be."""
-        if not self.settings.cases or self.question is None:
-            return (self.settings.otherwise,)
-        sent = [Message(each["role"], each["content"]) for each in orjson.loads(call.messages)]
-        by = call.identity or call.model
-        found = settings_sent(self.settings, self.question, by, sent, call.number, call.request or "")
-        return self.settings.possible if found is None else (found,)
-
-
-def _asked(plan: Plan) -> dict[str, _AskedWith]:
+def _asked(plan: Plan) -> dict[str, AskedWith]:
     """Return what was sent with the requests of every step, by the fingerprint of its replies."""
-    found = {VECTORS: _AskedWith(DeclaredSettings(max_tokens=0))}
+    found = {VECTORS: AskedWith(DeclaredSettings(max_tokens=0))}
     questions, language = Questions(plan, plan.axes), plan.benchmark.languages[0]
     for scenario in plan.scenarios:
         for step in (step for treatment in scenario.treatments for step in treatment.steps):
             match step:
                 case Ask():
-                    found[step.fingerprint] = _AskedWith(step.settings, questions.at_most(step, language))
+                    found[step.fingerprint] = AskedWith(step.settings, questions.at_most(step, language))
                 case Converse():
                     for speaker in step.speakers:
                         question = questions.longest_turn(step, speaker.role)
                         key = settings_key(step.fingerprint, speaker.role)
-                        found[key] = _AskedWith(speaker.settings, question)
+                        found[key] = AskedWith(speaker.settings, question)
                 case Grade() | Compare() | Verdict():
                     settings = plan.scorer(step.scorer).settings
-                    found[step.judgement] = _AskedWith(settings, questions.at_most(step, language))
+                    found[step.judgement] = AskedWith(settings, questions.at_most(step, language))
     return found
 
 

@@ -32,7 +32,7 @@ class LoweredSettings:
 
 
 @dataclass
-class _Reading:
+class _ReadSettings:
     """What was read of the settings of a block. `lines` are those of one setting, in their order."""
 
     program: Program
@@ -70,7 +70,7 @@ def lower_settings(
     for name in COUNTED:
         _in_range(program, statement.one_of(name), Setting("COUNT", "", 1))
     found: dict[str, Any] = {}
-    reading = _Reading(program, scope)
+    reading = _ReadSettings(program, scope)
     for name, setting in SETTINGS.items():
         lines: list[ConditionalLine] = []
         for written in statement.of(name):
@@ -100,7 +100,7 @@ def _value(program: Program, name: str, setting: Setting, written: Statement) ->
     return _in_range(program, written, setting)
 
 
-def _lower_stop(reading: _Reading, stop: Statement, when: Expr | None, found: dict[str, Any]) -> None:
+def _lower_stop(reading: _ReadSettings, stop: Statement, when: Expr | None, found: dict[str, Any]) -> None:
     """Add the texts at which a reply ends: one for every request, or for those of a language or a condition."""
     labels = stop.labels()
     texts = reading.program.localised(labels, stop.head, "`stop`")

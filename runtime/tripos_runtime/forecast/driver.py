@@ -288,8 +288,7 @@ class _CaseView:
         return pending(talk.step.name) if row is None else talk_of(row)
 
     def _near(self, at: _At, need: Nearness) -> Mapping[int, Values] | Unavailable:
-        """Return how near the elements are where all vectors are there, or else that nothing is known of what is found
-        but about how long it is."""
+        """Return how near the elements are where all vectors are there, or else about how long what is found is."""
         fate = Fate.CERTAIN if need.certain else Fate.PERHAPS
         foresight = self.foresight
         before = foresight.embedding.get(need.key)

@@ -9,23 +9,15 @@ from typing import Any
 
 import orjson
 
+from tripos.runs import settings_asked
 from tripos.ui import harmless
 from tripos_compiler.language import print_rubric
-from tripos_compiler.plan import Ask, Converse, DeclaredSettings, Each, Grade, Metric, Plan, Score, Verdict
-from tripos_runtime.asking import (
-    Questions,
-    conversation_id,
-    judgement_id,
-    sample_id,
-    score_id,
-    settings_sent,
-)
-from tripos_runtime.models import Message
+from tripos_compiler.plan import Ask, Converse, Each, Grade, Metric, Plan, Score, Verdict
+from tripos_runtime.asking import conversation_id, judgement_id, sample_id, score_id
 from tripos_runtime.roles import made_by
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import Connection
-from tripos_warehouse.store import REQUEST
 from tripos_warehouse.views import element_rows, read_plan
 
 TABLES = {
@@ -186,10 +178,9 @@ class Finder:
 
     def sample(self, row: Row, upon: bool = False) -> TracedReply:
         step = self.step(row["run_id"], row["fingerprint"])
-        settings = None
-        if isinstance(step, Ask):
-            settings = self.settings(row, step, step.settings, row["model"], row["sample_number"])
         stamp, by, number = row["fingerprint"], row["identity"] or row["model"], row["sample_number"]
+        ask = step if isinstance(step, Ask) else None
+        settings = settings_asked(self.plan(row["run_id"]), row, ask, None if ask is None else ask.settings, number)
         key = row["sample_id"]
         if isinstance(step, Converse):
             return self.conversation(row, step, upon)
@@ -215,11 +206,8 @@ class Finder:
         before = self.before(
             key, row, row, step, lambda ids: conversation_id(stamp, row["item_id"], models, number, ids)
         )
-        settings = {
-            f"{name} of {speaker.role}": value
-            for speaker in step.speakers
-            for name, value in speaker.settings.given.items()
-        }
+        given = [(each.role, each.settings.given) for each in step.speakers]
+        settings = {f"{name} of {role}": value for role, some in given for name, value in some.items()}
         judgements = self.rows("judgements", "sample_id", [key]) if upon else []
         scores = self.rows("scores", "sample_id", [key]) if upon else []
         told = tuple({**each, "role": f"{each['role']} ({each['name']})"} for each in _messages(row))
@@ -229,10 +217,9 @@ class Finder:
         plan = self.plan(row["run_id"])
         scorer = None if plan is None else next((each for each in plan.scorers if each.name == row["scorer"]), None)
         step = self.step(row["run_id"], row["fingerprint"])
-        settings = None
-        if scorer is not None:
-            judged = step if isinstance(step, Grade | Verdict) else None
-            settings = self.settings(row, judged, scorer.settings, row["evaluator"], row["repeat"] or 0)
+        judged = step if isinstance(step, Grade | Verdict) else None
+        declared = None if scorer is None else scorer.settings
+        settings = settings_asked(plan, row, judged, declared, row["repeat"] or 0)
         samples = self.rows("samples", "sample_id", [row["sample_id"]])
         stamp, of = row["fingerprint"], step.of if isinstance(step, Grade) else ""
         by = row["identity"] or row["evaluator"]
@@ -254,20 +241,6 @@ class Finder:
             (),
             tuple(scores),
         )
-
-    def settings(
-        self, row: Row, step: Ask | Grade | Verdict | None, declared: DeclaredSettings, model: str, number: int
-    ) -> Row:
-        """Return the settings that a reply was asked with; all lines of the spec where the store does not tell
-        which."""
-        plan = self.plan(row["run_id"]) if declared.cases else None
-        found = None
-        if plan is not None and step is not None:
-            question = Questions(plan, plan.axes).at_most(step, plan.benchmark.languages[0])
-            sent = [Message(str(each.get("role")), str(each.get("content"))) for each in _messages(row)]
-            by = row["identity"] or model
-            found = settings_sent(declared, question, by, sent, number, row[REQUEST] or "")
-        return declared.given if found is None else found.given
 
     def before(
         self, key: str, row: Row, item: Row, step: Step | None, name: Callable[[list[str]], str], of: str = ""

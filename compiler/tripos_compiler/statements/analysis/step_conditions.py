@@ -175,14 +175,13 @@ class StepOutcomes:
             case Ask():
                 yield from self._lacking_texts(step.system, case)
                 yield from self._lacking_texts(step.prompt, case)
-                yield from (_lacks(self._value(when, case)) for when in step.settings.conditions())
+                others = (*step.settings.conditions(), *([] if step.offered is None else [step.offered]))
+                yield from (_lacks(self._value(each, case)) for each in others)
                 if step.chat is not None:
                     yield _lacks(self._value(step.chat, case))
                     yield self._asks_nothing(step, step.chat, case)
                 if step.options is not None:
                     yield self._lacks_options(step.options, case)
-                if step.offered is not None:
-                    yield _lacks(self._value(step.offered, case))
                 if step.continues is not None:
                     yield _lacks(self._yielded(Ref(path=(step.continues, "turns")), case))
                 for shots in step.shots:
@@ -205,10 +204,8 @@ class StepOutcomes:
 
     def _asks_nothing(self, step: Ask, chat: Expr, case: Case) -> bool | None:
         """Return true if all that is sent is a dialogue without a turn; None where that is not known."""
-        if step.prompt is not None:
-            return False
-        if not self._decided(chat):
-            return None
+        if step.prompt is not None or not self._decided(chat):
+            return False if step.prompt is not None else None
         return {VOID: True, YES: False, NO: None}[self._seen(id(chat), partial(_outcome, chat), case)]
 
     def _lacks_options(self, options: Expr, case: Case) -> bool | None:
@@ -370,8 +367,7 @@ def _taken(step: Step) -> Iterator[Expr]:
     match step:
         case Ask():
             yield from _in_texts((step.system, step.prompt))
-            yield from step.settings.conditions()
-            yield from (each for each in (step.chat, step.options, step.offered) if each is not None)
+            yield from filter(None, (*step.settings.conditions(), step.chat, step.options, step.offered))
             if step.continues is not None:
                 yield Ref(path=(step.continues, "turns"))
             for shots in step.shots:
@@ -380,8 +376,8 @@ def _taken(step: Step) -> Iterator[Expr]:
                 yield from filter(None, (shots.drawn,))
                 yield from _in_texts((shots.prompt, shots.reply))
         case Converse():
-            yield from _in_texts([speaker.system for speaker in step.speakers])
-            yield from (when for speaker in step.speakers for when in speaker.settings.conditions())
+            for speaker in step.speakers:
+                yield from (*_in_texts([speaker.system]), *speaker.settings.conditions())
         case Retrieve():
             yield from (step.source, *step.include, *_asked_for(step))
         case SampleList(of=of):
