@@ -104,3 +104,21 @@ def test_every_optional_word_in_the_wrong_place_is_told_its_own() -> None:
     }.items():
         found = [each for each in compile_text(f"{wrong}\n").diagnostics if each.code == "E0106"]
         assert any(f"write `{right}`" in str(each.help) for each in found) == (right is not None), wrong
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "code", "told"),
+    [
+        ("mean(long) by", "mean(long = 1) by", "E0303", "write `==`"),
+        ("mean(long) by", "mean(long, where: long = 1) by", "E0303", "write `==`"),
+        ("words(reply.text) > 3", "default(reply.text = 3, 1)", "E0303", "write `==`"),
+        ("mean(long) by tone, topic", "harmonicmean(a, a)\nmeasure a = mean(long)", "E0205", "did you mean `harmonic_"),
+        ("benchmark b ", "benchmark a-b ", "E0106", "a name has no hyphens: write `a_b`"),
+        ("scenario s {", "scenario s-t {", "E0106", "a name has no hyphens: write `s_t`"),
+        ('"1.0.0"', "1.0.0", "E0101", 'write a version in quotation marks: `"1.0.0"`'),
+    ],
+)
+def test_an_ordinary_slip_is_told_how_to_be_mended(was: str, now: str, code: str, told: str) -> None:
+    assert was in ARMS
+    found = compile_text(ARMS.replace(was, now)).diagnostics
+    assert [each.code for each in found if each.help is not None and each.help.startswith(told)] == [code]

@@ -31,6 +31,8 @@ def report_mismatch(entry: Entry, miss: Mismatch, construct: Construct, diagnost
             help_ = f"did you mean `{close}`? {help_}"
         if isinstance(element, BinaryExpr) and element.operator == "==":
             help_ = f"a name is given a value by one `=`; {help_}"
+        if wanted == "a name" and (joined := joined_names(element, "-")):
+            help_ = f"a name has no hyphens: write `{'_'.join(joined)}`; {help_}"
         if "DIMS" in construct.shape.text:
             help_ = with_stars(element, entry.elements[miss.index - 1] if miss.index else None) or help_
         diagnostics.error("E0106", f"expected {wanted}, found {describe_syntax(element)}", element.span, help=help_)
@@ -70,13 +72,13 @@ def with_stars(element: Syntax, before: Syntax | None) -> str | None:
     return None
 
 
-def joined_names(syntax: Syntax) -> list[str]:
-    """Return the names that `*` joins, or none where something else is joined."""
+def joined_names(syntax: Syntax, by: str = "*") -> list[str]:
+    """Return the names that an operator joins, or none where something else is joined."""
     match syntax:
         case Name(text=text):
             return [text]
-        case BinaryExpr(operator="*", left=left, right=right):
-            some, more = joined_names(left), joined_names(right)
+        case BinaryExpr(operator=operator, left=left, right=right) if operator == by:
+            some, more = joined_names(left, by), joined_names(right, by)
             return some + more if some and more else []
         case _:
             return []

@@ -38,6 +38,7 @@ HUMAN = {
 }
 
 
+VERSION = re.compile(r"(?<![\w.])\d+\.\d+\.\d+(?![\w.])")
 FOLLOWING = re.compile(r"[ \t]*([\w.]+)")
 """The word that follows a colon."""
 
@@ -165,6 +166,19 @@ def lose(diagnostics: Diagnostics, value: Branch | Token, start: int | None = No
     return first
 
 
+def _version_at(text: str, place: int) -> str | None:
+    """Return the version that stands around a place without its quotation marks.
+
+    >>> _version_at("benchmark quiz 1.2.0 {", 19), _version_at("score a = 1 2", 12)
+    ('1.2.0', None)
+    """
+    line = text[text.rfind("\n", 0, place) + 1 :]
+    at = place - (len(text) - len(line))
+    return next(
+        (each[0] for each in VERSION.finditer(line.partition("\n")[0]) if each.start() <= at < each.end()), None
+    )
+
+
 def _report(machine: Machine, token: Token, last: Token | None, report: SyntaxReport) -> None:
     span = report.place(token.start, token.end)
     source, start = span.source, span.start
@@ -191,6 +205,8 @@ def _report(machine: Machine, token: Token, last: Token | None, report: SyntaxRe
         help_ = f"write names and values side by side, without a colon: `{shown}`"
     if last is not None and last.kind == "_RBRACE" and token.kind == "NAME" and not machine.is_inside("_LANGLE"):
         help_ = f"a block ends its statement: write `{token.text}` before the `{{`, or on a line of its own"
+    if token.kind == "NUMBER" and (version := _version_at(source.text, start)) is not None:
+        help_ = f'write a version in quotation marks: `"{version}"`'
     if last is not None and last.kind == "EQUALS" and token.kind in ("GT", "LT"):
         help_ = f"did you mean `{token.text}=`?"
     report.diagnostics.error(report.code, found, span, help=help_)

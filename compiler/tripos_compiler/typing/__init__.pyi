@@ -2,6 +2,7 @@ from .calls import (
     DEEPEST_FORMULA as DEEPEST_FORMULA,
     is_score as is_score,
     scorer_arguments as scorer_arguments,
+    several_values as several_values,
 )
 from .checker import (
     Judge as Judge,

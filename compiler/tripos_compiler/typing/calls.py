@@ -28,7 +28,7 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.resolve import Binding, FormulaScorer, PossibleLack, Typed, joint_lacks
 from tripos_compiler.resolve.plugins import find_plugin
-from tripos_compiler.source import Argument, CallExpr, Group, Name, Syntax, dataclass
+from tripos_compiler.source import Argument, CallExpr, Group, Name, Span, SymbolExpr, Syntax, dataclass
 from tripos_compiler.typing.checker import Checker
 from tripos_compiler.typing.comprehensions import comprehension, is_comprehension
 from tripos_compiler.typing.types import read_type
@@ -73,6 +73,14 @@ def call(elaborator: Checker, syntax: CallExpr) -> Typed | None:
     return None
 
 
+def several_values(argument: Argument, help_: str) -> tuple[str, Span, str]:
+    """Return what is wrong with an argument of several values, where, and how to mend it."""
+    for each in argument.elements:
+        if isinstance(each, SymbolExpr) and each.text == "=":
+            return "`=` compares nothing", each.span, "write `==`"
+    return "this argument is more than one value; is a comma missing?", argument.span, help_
+
+
 def arguments(elaborator: Checker, syntax: CallExpr, parameters: Sequence[Parameter], shape: str) -> list[Given] | None:
     """Return the checked arguments in the order in which they are written."""
     help_ = f"it is `{shape}`"
@@ -88,8 +96,7 @@ def arguments(elaborator: Checker, syntax: CallExpr, parameters: Sequence[Parame
             good = False
             continue
         if len(argument.elements) != 1 and not is_comprehension((argument,), named=True):
-            message = "this argument is more than one value; is a comma missing?"
-            elaborator.error("E0303", message, argument.span, help_)
+            elaborator.error("E0303", *several_values(argument, help_))
             good = False
             continue
         typed = _argument(elaborator, argument, parameter, given)

@@ -85,7 +85,7 @@ def read_aggregate(reading: FigureContext, call: CallExpr, by: tuple[str, ...]) 
 
 
 def _no_aggregate(reading: FigureContext, name: Name) -> None:
-    close = nearest(name.text, [*AGGREGATES, *reading.program.aggregates, "abs"])
+    close = nearest(name.text, [*AGGREGATES, *reading.program.aggregates, "abs", "harmonic_mean"])
     some = ", ".join(f"`{each}`" for each in list(AGGREGATES)[:6])
     help_ = f"did you mean `{close}`?" if close else f"there is {some}, …"
     reading.error("E0205", f"there is no aggregate `{name.text}`", name.span, help_, name.text)

@@ -18,6 +18,7 @@ from tripos_compiler.source import Argument, CallExpr, Member, Name, Number, Spa
 from tripos_compiler.statements.measures.figure_syntax import is_by
 from tripos_compiler.statements.measures.scored_values import Operand
 from tripos_compiler.statements.measures.typed_figures import FigureContext, TypedFigure, written_as
+from tripos_compiler.typing import several_values
 
 MISSING: tuple[Missing, ...] = ("skip", "zero", "fail", "paired")
 
@@ -44,18 +45,19 @@ def given_arguments(reading: FigureContext, call: CallExpr, function: AggregateF
         if argument.name is not None and argument.name.text == "missing":
             good = _missing(reading, argument, function) and good
             continue
-        if argument.name is not None and argument.name.text == "where" and len(argument.elements) == 1:
+        if argument.name is not None and argument.name.text == "where":
             found.where = argument.elements[0]
+            if len(argument.elements) > 1:
+                reading.error("E0303", *several_values(argument, "write one condition: `where: a and b`"))
+                good = False
             continue
-        parameter = _parameter(reading, argument, free, function)
-        if parameter is None:
+        if (parameter := _parameter(reading, argument, free, function)) is None:
             good = False
             continue
         free.remove(parameter)
         by = parameter.column and is_by(argument)
         if len(argument.elements) > 1 and not by:
-            message = "this argument is more than one value; is a comma missing?"
-            reading.error("E0303", message, argument.span, f"it is `{function.shown}`")
+            reading.error("E0303", *several_values(argument, f"it is `{function.shown}`"))
             good = False
         elif parameter.column:
             columns[parameter.name] = (argument.elements[0], argument.elements[2:] if by else None)
