@@ -347,7 +347,7 @@ def test_a_formula_scores_as_if_it_were_written_out() -> None:
 def test_a_reward_is_a_number_and_no_verdict() -> None:
     declaration = 'role critic\nscorer liked(reply: text) by critic { prompt "{{ reply }}", gives reward }'
     (scorer,) = plan_of(compile_text(spec(declaration, "right = liked(answer.text)"))).scorers
-    assert scorer.reward
+    assert scorer.source == "reward"
     assert scorer.gives is not None
     assert scorer.gives.kind == "number"
 
