@@ -186,3 +186,15 @@ def test_a_bad_log_does_not_stop_the_others(folder: Path, tripos: Command) -> No
     outcome = tripos("import", "logs", "logs/other.json")
     assert outcome.code == 2
     assert "S0501" in outcome.err
+
+
+def test_an_import_says_which_logs_a_report_hides(folder: Path, tripos: Command) -> None:
+    """A task with other arguments has the same name, and views show the last log of a model alone."""
+    for name, model, subject in (("a", "m/x", "art"), ("b", "m/y", "art"), ("c", "m/x", "law")):
+        sample = {"id": subject, "epoch": 1, "input": subject, "output": {}, "scores": {"m": {"value": "C"}}}
+        told = {"task": "t", "model": model, "eval_id": name, "task_args_passed": {"subject": subject}}
+        Path(f"{name}.json").write_text(json.dumps({"eval": told, "samples": [sample]}), "utf-8")
+    logs = tripos("import", "logs", "a.json", "b.json", "c.json", "--json").data["logs"]
+    assert [each["in_place_of"] for each in logs] == [[], [], ["a.json"]]
+    again = tripos("import", "logs", "a.json", "c.json", "--json").data["logs"]
+    assert [each["in_place_of"] for each in again] == [[], []], "nothing is new"

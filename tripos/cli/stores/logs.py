@@ -226,12 +226,23 @@ def _tell(options: Namespace, gathering: Gathering, log: GatheredLog, run: LogRu
         "repeated": log.repeated,
         "changed": [*run.refused, *run.changed],
         "left_out": log.left.to_json(),
+        "in_place_of": _hidden(gathering, log) if run.is_new and not refused else [],
         "figures": figures,
     }
     found.told.append(told)
     found.changed += bool(refused)
     if not options.json:
         _show(options, told, refused)
+
+
+def _hidden(gathering: Gathering, log: GatheredLog) -> list[str]:
+    """Return the earlier logs of these that had a model do the same task: views show the log that came last."""
+    before = gathering.logs[: gathering.logs.index(log)]
+    return [
+        each.path
+        for each in before
+        if each.samples.keys() & log.samples.keys() and each.models.keys() & log.models.keys()
+    ]
 
 
 def _show(options: Namespace, told: dict[str, Any], refused: Sequence[str]) -> None:
@@ -261,6 +272,9 @@ def _show(options: Namespace, told: dict[str, Any], refused: Sequence[str]) -> N
         show_message(f"{each['score']} {each['figure']}: {each['log']:g} in the log, {each['scores']:g} of its scores")
     for line in refused[:SHOWN]:
         show_message(line, stderr=True)
+    if told["in_place_of"]:
+        some = ", ".join(told["in_place_of"][:SHOWN])
+        show_message(f"of the same model and task as {some}: reports and boards show the last one alone, without a RUN")
     if told["run_id"]:
         show_message(f"imported as run {told['run_id']} of {told['spec']}: `tripos report` takes it in")
     elif options.dry_run:
