@@ -176,6 +176,7 @@ OTHER: dict[str, Sequence[Any]] = {
     "element": [BoolType()],
     "loops": [(Loop(alias="element", of=ITEM),)],
     "when": [Literal_(value=True)],
+    "earlier": [(), (Literal_(value=True),)],
 }
 """Other values of every field of steps, by its name."""
 

@@ -85,6 +85,30 @@ class Score:
     truth: bool = False
     judged: bool = False
 
+    def line(self) -> str:
+        """Return what the spec says."""
+        return f"  score {self.name} = {self.spec}"
+
+    def found(self, made: Benchmark, unit: Unit) -> Iterator[tuple[str, Any]]:
+        """Yield each value that a reply has, by who gives it; `None` where it failed, and nothing where it does not
+        apply."""
+        for judge in made.judges if self.judged else ("",):
+            try:
+                yield judge, verdict(judge, unit.reply.text) if self.judged else self.value(unit.reply, unit.row)
+            except Undefined:
+                yield judge, None
+            except NotApplicable:
+                continue
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A reply, the row that it is to, and the arm."""
+
+    reply: Heard
+    row: Row
+    style: str
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -151,15 +175,13 @@ class Benchmark:
         for model, item, style, sample in self.units():
             row = self.rows[item]
             under = {"level": row["level"], "style": style}
-            reply = self.reply(model, item, style, sample)
-            for judge in self.judges if score.judged else ("",):
-                try:
-                    value = verdict(judge, reply.text) if score.judged else score.value(reply, row)
-                except Undefined:
-                    value = None
-                except NotApplicable:
-                    continue
+            for judge, value in score.found(self, Unit(self.reply(model, item, style, sample), row, style)):
                 yield Cell(model, item, under | {"evaluator": judge}, value)
+
+    @property
+    def asks_judges(self) -> bool:
+        """Whether a judge grades replies."""
+        return any("good(" in score.line() for score in self.scores)
 
 
 def said_to(seed: int, model: str, item: int, style: str, sample: int, structured: bool) -> Said:
@@ -496,11 +518,11 @@ def spec_of(made: Benchmark) -> str:
     lines = [
         'benchmark oracle "1.0.0" { languages en }',
         "role candidate compared",
-        "role judge panel" if JUDGED in made.scores else "",
+        "role judge panel" if made.asks_judges else "",
         "axis level { easy, hard }",
         "arm style { plain, rich }" if arms else "",
         'dataset item from "items.jsonl" { id integer, level, number integer, gold text secret }',
-        'scorer good(said: text) by judge { prompt "Grade: {{ said }}", gives 1..5 }' if JUDGED in made.scores else "",
+        'scorer good(said: text) by judge { prompt "Grade: {{ said }}", gives 1..5 }' if made.asks_judges else "",
         "scenario s {",
         "  context level",
         "  over item",
@@ -509,7 +531,7 @@ def spec_of(made: Benchmark) -> str:
         '    system "rich" when style == rich' if arms else "",
         f'    prompt "item {{{{ item.id }}}} {{{{ level }}}}"{returns}{samples}',
         "  }",
-        *(f"  score {score.name} = {score.spec}" for score in made.scores),
+        *(score.line() for score in made.scores),
         *(f"  measure {measure.name} = {measure.spec}" for measure in made.measures),
         "}",
     ]
@@ -562,7 +584,7 @@ def run_in(folder: Path, made: Benchmark) -> tuple[Plan, Store]:
     compilation = spec.compile()
     plan = compilation.plan
     assert plan is not None, (made.seed, [each.message for each in compilation.diagnostics], spec_of(made))
-    judges = {"judge": made.judges} if JUDGED in made.scores else {}
+    judges = {"judge": made.judges} if made.asks_judges else {}
     binding = bind(plan, made.models, judges)
     store = Store.open(folder / "results", create=True)
     source = CaseSource(plan, spec.folders, tuple(each.path for each in compilation.sources))
@@ -572,8 +594,8 @@ def run_in(folder: Path, made: Benchmark) -> tuple[Plan, Store]:
     return plan, store
 
 
-def differences(seed: int, folder: Path) -> tuple[int, list[str]]:
-    """Return how many figures were compared, and those that differ."""
+def differences(seed: int, folder: Path, generate: Callable[[int], Benchmark] = generate) -> tuple[int, list[str]]:
+    """Return how many figures of the benchmark of a seed were compared, and those that differ."""
     made = generate(seed)
     plan, store = run_in(folder, made)
     connection, run = connect_run(store)

@@ -51,7 +51,7 @@ TAKING = (
     STEPS[-1].model_copy(update={"args": {"response": CALL}}),
 )
 """Steps that take something from outside."""
-NO_INPUT = {"samples", "repeat", "when", "weights"}
+NO_INPUT = {"samples", "repeat", "when", "earlier", "weights"}
 """Fields that change no reply."""
 WORDS = {
     "args": "what it is given",
@@ -112,7 +112,7 @@ def test_scores_mean_something_else_after_a_change_of_what_they_are_made_by(case
     field, before, after = case
     sides = [Treatment(steps=(step,)) for step in (before, after)]
     [found] = step_changes(*sides, plan(), plan())
-    scored = before.step in ("grade", "verdict", "compare", "score") and field not in ("when", "of")
+    scored = before.step in ("grade", "verdict", "compare", "score") and field not in ("when", "earlier", "of")
     assert found.changes_meaning == scored
 
 

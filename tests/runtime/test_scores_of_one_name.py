@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import product
 from pathlib import Path
+from random import Random
 
 import pytest
 
-from tests.field.running import figures_of, lines
+from tests.field.running import Answers, figures_in, figures_of, lines
+from tests.lengths import sized
+from tests.namesakes import generate
+from tests.oracle import differences
 
 SPEC = """
 benchmark demo "1.0.0" { languages en }
@@ -42,3 +48,106 @@ def test_an_item_whose_condition_cannot_be_told_counts_once(tmp_path: Path) -> N
     assert figures["parts"].coverage == pytest.approx(3 / 4)
     told = [score.status for score in figures.scores if score.metric == "right" and score.fields == ROWS[3]]
     assert sorted(told) == ["not_applicable", "parse_failure"]
+
+
+@pytest.mark.parametrize("seed", range(sized(6, 60)))
+def test_of_scores_of_one_name_one_speaks_for_an_item(seed: int, tmp_path: Path) -> None:
+    count, found = differences(seed, tmp_path, generate)
+    assert count > 0
+    assert found == []
+
+
+COMPARED = """
+benchmark demo "1.0.0" { languages en }
+role candidate compared
+role judge panel
+dataset item from "rows.jsonl" { n integer }
+scorer better(one: text, two: text) by judge { prompt "B {{ one }} | {{ two }}", gives choice(one, two, tie) }
+scenario answer {
+  over item
+  ask sure by candidate { prompt "Sure? {{ item.n }}", returns choice(yes, no) }
+  ask reply by candidate { prompt "{{ item.n }}" }
+  %s
+}
+measure won = win_rate(right)
+"""
+SIDES: dict[str, Callable[[str | None, str | None, int], bool | None]] = {
+    "first.sure == yes": lambda one, two, n: None if one is None else one == "yes",
+    "first.sure == no": lambda one, two, n: None if one is None else one == "no",
+    "second.sure == yes": lambda one, two, n: None if two is None else two == "yes",
+    "first.sure == second.sure": lambda one, two, n: None if one is None or two is None else one == two,
+    "first.sure != second.sure": lambda one, two, n: None if one is None or two is None else one != two,
+    "item.n > 2": lambda one, two, n: n > 2,
+}
+
+
+@pytest.mark.parametrize("seed", range(sized(4, 60)))
+def test_of_comparisons_of_one_name_one_speaks_for_a_pair(seed: int, tmp_path: Path) -> None:
+    dice = Random(f"comparisons {seed}")
+    models, rows = ("m/a", "m/b", "m/c")[: dice.choice((2, 3))], range(dice.randrange(2, 6))
+    judges = ("judge:a", "judge:b")[: dice.choice((1, 2))]
+    sure = {(model, n): dice.choice(("yes", "no", None)) for model in models for n in rows}
+    better = {
+        (judge, one, two, n): dice.choice(("one", "two", "tie", None))
+        for judge in judges
+        for one in models
+        for two in models
+        for n in rows
+    }
+    drawn = dice.sample(sorted(SIDES), dice.randrange(1, 4))
+
+    def answers(model: str) -> Answers:
+        def says(messages: list[str]) -> str | None:
+            asked = messages[0]
+            if asked.startswith("Sure?"):
+                said = sure[model, int(asked.split()[1])]
+                return None if said is None else f'{{"value": "{said}"}}'
+            return f"{model} {asked}"
+
+        return says
+
+    def judging(judge: str) -> Answers:
+        def says(messages: list[str]) -> str:
+            one, n, _, two, *_ = messages[0].removeprefix("B ").split()
+            said = better[judge, one, two, int(n)]
+            return "neither" if said is None else f'{{"value": "{said}"}}'
+
+        return says
+
+    lines_ = "\n  ".join(
+        f"compare right using better(first.reply.text, second.reply.text) when {each}" for each in drawn
+    )
+    won: dict[str, list[float | None]] = {model: [] for model in models}
+    for n, one, two in product(rows, models, models):
+        held = [SIDES[each](sure[one, n], sure[two, n], n) for each in drawn]
+        spoken = next((each for each in held if each is not False), False)
+        if one == two or spoken is False:
+            continue
+        for judge in judges:
+            said = better[judge, one, two, n] if spoken else None
+            first = None if said is None else {"one": 1.0, "two": 0.0, "tie": 0.5}[said]
+            won[one].append(first)
+            won[two].append(None if first is None else 1 - first)
+    figures = figures_in(
+        tmp_path,
+        COMPARED % lines_,
+        {"rows.jsonl": lines([{"n": n} for n in rows])},
+        answers("none"),
+        {judge: judging(judge) for judge in judges},
+        models={model: answers(model) for model in models},
+    )
+    got = {row.model: (row.value, row.n, row.total) for row in figures.rows["won"]}
+    for model, outcomes in won.items():
+        there = [each for each in outcomes if each is not None]
+        value, n, total = got.get(model, (None, 0, 0))
+        assert (n, total) == (len(there), len(outcomes)), model
+        assert value == (pytest.approx(sum(there) / len(there)) if there else None), model
+
+
+def test_a_score_that_was_kept_alone_counts_anew_beside_another_of_its_name(tmp_path: Path) -> None:
+    whole = SPEC.replace("sure.value", "sure")
+    alone = "\n".join(each for each in whole.splitlines() if "right = contains" not in each)
+    assert alone.count("score right") == 1
+    figures_of(tmp_path, alone, {"rows.jsonl": lines(ROWS)}, says)
+    figures = figures_of(tmp_path, whole, {"rows.jsonl": lines(ROWS)}, says)
+    assert (figures["found"].n, figures["found"].total) == (3, 4)

@@ -48,7 +48,7 @@ def labels_of(bound: BoundTreatment, role: str) -> list[tuple[Score, Verdict]]:
     """Return the scores of a treatment that are a role's choice about each element of one list, and nothing else."""
     found = []
     for score in bound.treatment.steps:
-        if not isinstance(score, Score) or score.judge is None or score.when is not None:
+        if not isinstance(score, Score) or score.judge is None or score.when is not None or score.earlier:
             continue
         for step in bound.treatment.steps:
             asked = isinstance(step, Verdict) and step.scorer == score.judge and step.name in names_in(score.value)

@@ -240,6 +240,9 @@ class Score(Part):
     element: Type | None = None
     """Where it scores each element of a list on its own, the type of an element; `value` is an `Each` then."""
     when: Expr | None = None
+    earlier: tuple[Expr, ...] | None = None
+    """Where several scores have its name, the conditions of those before it: it applies where none of these holds, or
+    waits for a reply that is lacking. So one of them speaks for an item."""
     fingerprint: str
 
     @property
@@ -287,6 +290,8 @@ class Grade(Part):
     weights: tuple[float, ...] = ()
     """What each metric counts in a mean over metrics; empty where all count alike."""
     when: Expr | None = None
+    earlier: tuple[Expr, ...] | None = None
+    """As those of a `Score`."""
     draw: int = 0
     """As that of an `Ask`; of calls inside expressions, which are values, all are the first."""
     condition: str = ""
@@ -308,6 +313,8 @@ class Compare(Part):
     of: str
     needs: tuple[str, ...]
     when: Expr | None = None
+    earlier: tuple[Expr, ...] | None = None
+    """As those of a `Score`."""
     draw: int = 0
     """As that of a `Grade`."""
     condition: str = ""

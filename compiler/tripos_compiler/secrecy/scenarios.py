@@ -353,9 +353,10 @@ class Following:
         if scorer.chat is not None:
             known.add(id(scorer.chat))
             told.append(Told(own.all(scorer.chat), place, f"`{step.scorer}` tells"))
-        if step.when is not None:
+        earlier = () if isinstance(step, Verdict) else step.earlier or ()
+        if step.when is not None or earlier:
             whether = f"whether `{step.scorer}` is asked tells"
-            told.append(Told(flows.all(step.when), place, whether))
+            told.append(Told(flows.all(step.when, *earlier), place, whether))
         if scorer.blind:
             self._blind(step, told)
         leaks = self._reaches(scorer.role, told)

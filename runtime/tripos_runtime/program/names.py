@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from tripos_compiler.language import (
     PLACE,
@@ -20,17 +20,21 @@ from tripos_compiler.language.library import Dialogue, transcript
 from tripos_compiler.plan import (
     Ask,
     Column,
+    Compare,
     Converse,
     Each,
+    Expr,
+    Grade,
     Judging,
     Loop,
     Retrieve,
     SampleList,
     Score,
     Scorer,
+    Step,
     Verdict,
 )
-from tripos_runtime.asking import NOT_APPLICABLE, OK, SCORED, UNDEFINED, VERDICT, Answer, Said, repeated
+from tripos_runtime.asking import NOT_APPLICABLE, OK, PENDING, SCORED, UNDEFINED, VERDICT, Answer, Said, repeated
 
 
 class RuledOut(Unavailable):
@@ -44,6 +48,11 @@ def is_told(against: Unavailable) -> bool:
     if isinstance(against, RuledOut):
         return False
     return isinstance(against, NoValue) or against.status == UNDEFINED
+
+
+def has_namesakes(step: Step) -> TypeGuard[Score | Grade | Compare]:
+    """Return true if several scores have the name of a step, one of which speaks for an item."""
+    return isinstance(step, Score | Grade | Compare) and step.earlier is not None
 
 
 NO_OPTION_SEEN = "it is not clear where the answer stands, or no option is among its likeliest tokens"
@@ -131,26 +140,47 @@ class Names:
         self.gave(ask.name, Missing(ask.name, status, reason))
 
     def against(self, step: Ask | Converse | Retrieve | Score | Column | Judging) -> Unavailable | None:
-        """Return why a step is not done: its condition does not hold, or has no value. None where it is done."""
-        if step.when is None:
-            return None
+        """Return why a step is not done: its condition does not hold, or has no value; or, of a score, an earlier one
+        of its name speaks for the item. None where it is done."""
+        against = None if step.when is None else self._against(step.name, step.when)
+        if (against is not None and against.status == NOT_APPLICABLE) or not has_namesakes(step):
+            return against
+        for condition in step.earlier or ():
+            spoken = self._against(step.name, condition)
+            if spoken is None:
+                return RuledOut(step.name, NOT_APPLICABLE, f"an earlier score `{step.name}` applies")
+            if spoken.status == PENDING:
+                against = spoken
+            elif spoken.status != NOT_APPLICABLE:
+                return RuledOut(step.name, NOT_APPLICABLE, f"an earlier score `{step.name}` says what is lacking")
+        return against
+
+    def _against(self, name: str, condition: Expr) -> RuledOut | None:
+        """Return why a condition rules a step out."""
         try:
-            held = evaluate(step.when, self.values)
+            held = evaluate(condition, self.values)
         except Unavailable as reason:
-            return RuledOut(step.name, reason.status, reason.reason)
-        return None if held else RuledOut(step.name, NOT_APPLICABLE, f"the condition of `{step.name}` does not hold")
+            return RuledOut(name, reason.status, reason.reason)
+        return None if held else RuledOut(name, NOT_APPLICABLE, f"the condition of `{name}` does not hold")
 
     def value_of(self, step: Score | Column) -> tuple[Any, Unavailable | None]:
         """Return the value of a step, or why it has none. Where a reply is why the condition has no value, and the item
-        alone is why there would be none, it is the item: a score applies or not whether a model replied or not."""
+        alone is why there would be none, it is the item: a score applies or not whether a model replied or not. Of
+        several scores of one name it is the reply, for it would have told which of them applies."""
         against = self.against(step)
         if against is not None and against.status == NOT_APPLICABLE:
             return None, against
         try:
             found = evaluate(step.value, self.values)
         except Unavailable as reason:
-            return None, reason if against is None or reason.status == NOT_APPLICABLE else against
+            return None, self._why(step, reason, against)
         return found, against
+
+    def _why(self, step: Score | Column, reason: Unavailable, against: Unavailable | None) -> Unavailable:
+        """Return why there is no value: `reason`, or `against`, which is why the condition of the step has none."""
+        if against is None or (reason.status == NOT_APPLICABLE and not has_namesakes(step)):
+            return reason
+        return against
 
     def element_values(self, step: Score | Column) -> list[ElementValue] | Unavailable:
         """Return the value of every element that a step scores, or why each has none; or why it is not known which
@@ -169,10 +199,10 @@ class Names:
                         continue
                     value = held[0] if against is None else None
                 except Unavailable as reason:
-                    lacking = reason if against is None or reason.status == NOT_APPLICABLE else against
+                    lacking = self._why(step, reason, against)
                 found.append(ElementValue(names[PLACE + loop.alias], names[loop.alias], value, lacking))
         except Unavailable as reason:
-            return reason if against is None or reason.status == NOT_APPLICABLE else against
+            return self._why(step, reason, against)
         return found or against or self._nothing_in(loop)
 
     def _nothing_in(self, loop: Loop) -> NoValue:

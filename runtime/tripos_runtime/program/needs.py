@@ -14,13 +14,25 @@ from typing import Any, NamedTuple, Protocol
 
 from tripos_compiler.language import PLACE, Missing, Unavailable, elements, evaluate
 from tripos_compiler.language.library import Dialogue
-from tripos_compiler.plan import Binary, Column, Expr, Grade, Loop, Retrieve, Score, Unary
+from tripos_compiler.plan import (
+    Ask,
+    Binary,
+    Column,
+    Converse,
+    Expr,
+    Grade,
+    Judging,
+    Loop,
+    Retrieve,
+    Score,
+    Unary,
+)
 from tripos_compiler.source import dataclass
-from tripos_runtime.asking import PENDING, PreparedQuestion, PromptPlaceholders, Said
+from tripos_runtime.asking import NOT_APPLICABLE, PENDING, PreparedQuestion, PromptPlaceholders, Said
 from tripos_runtime.asking.functions import ExternalScorer, ScorerRequest
 from tripos_runtime.models import Message
 from tripos_runtime.program.calls import Conversation, Places, StepCall
-from tripos_runtime.program.names import Names
+from tripos_runtime.program.names import Names, RuledOut
 from tripos_runtime.program.units import Unit
 
 Sent = tuple[Message, ...]
@@ -190,6 +202,17 @@ def can_be(wanted: bool, when: Expr, names: Mapping[str, Any]) -> bool:
             sides = (can_be(wanted, left, names), can_be(wanted, right, names))
             return all(sides) if both else any(sides)
     return True
+
+
+def holds(step: Ask | Converse | Retrieve | Judging, names: Names) -> tuple[Unavailable | None, bool]:
+    """Return why a step is not done, if so; and whether it is certain that it is, which no reply that is pending
+    decides."""
+    against = names.against(step)
+    if against is None or not is_pending(against):
+        return against, True
+    if step.when is None or can_be(True, step.when, names.values):
+        return None, False
+    return RuledOut(step.name, NOT_APPLICABLE, f"the condition of `{step.name}` does not hold"), True
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,18 @@ from typing import Any, ClassVar
 from tripos_compiler.language import Unavailable
 from tripos_compiler.plan import Ask, Judging, Plan
 from tripos_compiler.source import dataclass
-from tripos_runtime.asking import PreparedQuestion, PromptPlaceholders, Questions, ask_messages, grade_messages, shorter
+from tripos_runtime.asking import (
+    NOT_APPLICABLE,
+    PreparedQuestion,
+    PromptPlaceholders,
+    Questions,
+    ask_messages,
+    grade_messages,
+    shorter,
+)
 from tripos_runtime.datasets import Case, Sources
-from tripos_runtime.program.needs import Sent
+from tripos_runtime.program.names import RuledOut, has_namesakes
+from tripos_runtime.program.needs import Sent, is_pending
 from tripos_runtime.retrieval import Chooser
 
 
@@ -100,6 +109,18 @@ class JudgePrompt:
         return grade_messages(
             self.step, self.question, self.case, self.names, self.world.sources, metrics, placeholders
         )
+
+    def because_of_item(self, against: Unavailable | None) -> Unavailable | None:
+        """Return why nothing is judged, `against` as far as is known. Where a reply is why a condition has no value,
+        and the item alone is why a judge could not be asked, it is the item, as of a score that is computed."""
+        if against is None or is_pending(against) or against.status == NOT_APPLICABLE or has_namesakes(self.step):
+            return against
+        try:
+            self.messages()
+        except Unavailable as reason:
+            if reason.status == NOT_APPLICABLE:
+                return RuledOut(self.step.name, NOT_APPLICABLE, reason.reason)
+        return against
 
     def shorter(self, left_out: int) -> tuple[int, Sent] | None:
         """None: a judge is shown all of it."""

@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence, Set as AbstractSet
 from functools import partial
-from itertools import takewhile
 from typing import Any, NamedTuple
 
 import orjson
 
 from tripos_compiler.language import Missing, Unavailable
-from tripos_compiler.plan import Column, Score, Step
+from tripos_compiler.plan import Column, Score
 from tripos_runtime.asking import AGAIN, NOT_APPLICABLE, SCORED, worth_of
 from tripos_runtime.program.answers import with_programs
 from tripos_runtime.program.names import ElementValue, Names
-from tripos_runtime.program.needs import Program, Scored, is_pending
-from tripos_runtime.program.units import Unit
+from tripos_runtime.program.needs import Program, Scored
 
 
 class Raters(NamedTuple):
@@ -26,11 +24,8 @@ class Raters(NamedTuple):
     judges: tuple[str, ...]
 
 
-def score_of(names: Names, step: Score | Column, raters: Raters | None, unit: Unit) -> Program:
-    """Return what a step of a unit comes to, a `Scored`."""
-    if isinstance(step, Score) and _is_told_before(names, step, unit.bound.treatment.steps):
-        lacking = f"another score `{step.name}` says what is lacking"
-        return Scored(step, None, None, {step.name: (None, NOT_APPLICABLE)}, None, lacking)
+def score_of(names: Names, step: Score | Column, raters: Raters | None = None) -> Program:
+    """Return what a step comes to: a `Scored`."""
     if step.element is not None:
         return (yield from _scored_elements(names, step, raters))
     found, against = yield from with_programs(partial(names.value_of, step))
@@ -39,20 +34,6 @@ def score_of(names: Names, step: Score | Column, raters: Raters | None, unit: Un
         value, given = _score_value(step, found) if isinstance(step, Score) else kept_value(found)
     status, reason = (SCORED, None) if against is None else (against.status, against.reason)
     return Scored(step, None, None, {step.name: (value, status)}, given, reason)
-
-
-def _is_told_before(names: Names, step: Score, beside: Sequence[Step]) -> bool:
-    """Return true if it is not known whether a score applies, and that of an earlier one of its name is not either: of
-    scores with conditions one holds, so the reply that is lacking is told, and counted, once."""
-
-    def untold(score: Score) -> bool:
-        against = names.against(score)
-        return against is not None and against.status != NOT_APPLICABLE and not is_pending(against)
-
-    if step.when is None or not untold(step):
-        return False
-    earlier = takewhile(lambda each: each is not step, beside)
-    return any(isinstance(each, Score) and each.name == step.name and untold(each) for each in earlier)
 
 
 def _score_value(step: Score, value: Any) -> tuple[float | None, str | None]:

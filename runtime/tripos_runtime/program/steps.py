@@ -46,8 +46,8 @@ from tripos_runtime.program.needs import (
     Unasked,
     Unfound,
     Unheld,
-    can_be,
     elements_in,
+    holds,
     is_pending,
 )
 from tripos_runtime.program.pairs import Pair
@@ -88,7 +88,7 @@ class UnitProgram:
                 case Ask():
                     yield from self._ask(step)
                 case Score() | Column():
-                    self.out.append((yield from score_of(self.names, step, self._raters(step), self.unit)))
+                    self.out.append((yield from score_of(self.names, step, self._raters(step))))
                 case Grade():
                     yield from self._grade(step)
                 case Converse():
@@ -156,6 +156,7 @@ class UnitProgram:
     def _grade(self, step: Grade) -> Program:
         against, certain = holds(step, self.names)
         question, prompt = self._judged(step)
+        against = prompt.because_of_item(against)
         calls = [call for call in self.unit.calls if call.step is step]
         if self.unit.stronger(step):
             yield from self._cascade(step, calls, prompt, question, against, certain)
@@ -360,6 +361,7 @@ def pair_program(world: World, pair: Pair, names: Names, out: list[Result]) -> P
     against, certain = holds(step, names)
     question = world.questions.of(step, pair.case.language, names.values)
     prompt = JudgePrompt(world, step, question, pair.case, names.values)
+    against = prompt.because_of_item(against)
     scorer = world.plan.scorer(step.scorer)
     programs = [_compared(scorer, calls, prompt, question, against, certain, out) for calls in by_judge(pair.calls)]
     yield from side_by_side(programs)
@@ -386,15 +388,3 @@ def _compared(
         against = got
     out.extend(Unasked(call, against) for call in calls)
     out.append(Compared(calls[0], None, None, against.status, against.reason))
-
-
-def holds(step: Ask | Converse | Retrieve | Judging, names: Names) -> tuple[Unavailable | None, bool]:
-    """Return why a step is not done, if so; and whether it is certain that it is, which no reply that is pending
-    decides."""
-    against = names.against(step)
-    if against is None or not is_pending(against):
-        return against, True
-    assert step.when is not None
-    if can_be(True, step.when, names.values):
-        return None, False
-    return RuledOut(step.name, NOT_APPLICABLE, f"the condition of `{step.name}` does not hold"), True

@@ -56,17 +56,25 @@ _NOUNS = {
     "compare": "a comparison",
 }
 _HIDDEN = frozenset(("step", "name", "fingerprint", "judgement", "needs", "condition"))
-_SAID = {"when": "the condition", "value": "the expression", "args": "what the scorer is given"}
+_SAID = {
+    "when": "the condition",
+    "earlier": "the condition of an earlier score of its name",
+    "value": "the expression",
+    "args": "what the scorer is given",
+}
 _BRIEF = {
     "until": "what ends it",
     "value": "computed in another way",
     "weights": "weights of the metrics",
     "when": "its condition",
+    "earlier": "the condition of an earlier one",
 }
 _MEANING = frozenset(("scorer", "metric", "allocation", "grade", "verdict", "compare", "score"))
 """The kinds of change after which a score means something else, but for the fields `_SAME_MEANING`."""
-_SAME_MEANING = frozenset(("name", "when", "of"))
-_NO_REPLY = frozenset(("name", "samples", "repeat", "then", "unsure_below", "weighted", "weights", "when", "of"))
+_SAME_MEANING = frozenset(("name", "when", "earlier", "of"))
+_NO_REPLY = frozenset(
+    ("name", "samples", "repeat", "then", "unsure_below", "weighted", "weights", "when", "earlier", "of")
+)
 """Fields that change no reply and no judgement."""
 LONGEST = 40
 """Characters of a value that is shown."""

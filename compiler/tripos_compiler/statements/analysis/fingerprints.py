@@ -5,7 +5,7 @@ Everything that changes a reply or a score must be in one of these; what is not 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tripos_compiler.language import OPENINGS, expressions_of, printed_axes, row_identity, subexpressions
@@ -86,13 +86,14 @@ class StepFingerprints:
                 treated = {name: policy for name, policy in policies.items() if policy != "refuse"}
                 source = [update["judgement"], treated] if treated else update["judgement"]
                 source = self._repeated(step.scorer, source)
-                update["fingerprint"] = self._value(title, source, step.when, step.needs)
+                update["fingerprint"] = self._value(title, source, step.when, step.needs, step.earlier)
             case Compare():
                 update |= self._drawn("judgement", self._judgement(step), step.name, *self._judging(step.scorer))
                 source = self._repeated(step.scorer, update["judgement"])
-                update["fingerprint"] = self._value(step.name, source, step.when, step.needs)
+                update["fingerprint"] = self._value(step.name, source, step.when, step.needs, step.earlier)
             case Score():
-                update["fingerprint"] = self._value(step.name, self._own(step), step.when, step.needs)
+                source = self._own(step)
+                update["fingerprint"] = self._value(step.name, source, step.when, step.needs, step.earlier)
             case Column():
                 source = ["column", self._own(step)]
                 update["fingerprint"] = self._value(step.name, source, step.when, step.needs)
@@ -161,8 +162,16 @@ class StepFingerprints:
         own = [self._own(each) for each in (judge, _about_elements(step), *rubric)]
         return digest([self.place, own, self._needed(step.needs)])
 
-    def _value(self, name: str, source: object, when: Expr | None, needs: Iterable[str]) -> str:
-        """Of scores: their name, what they are taken from, and when and how often what they need is asked."""
+    def _value(
+        self,
+        name: str,
+        source: object,
+        when: Expr | None,
+        needs: Iterable[str],
+        earlier: Sequence[Expr] | None = None,
+    ) -> str:
+        """Of scores: their name, what they are taken from, and when and how often what they need is asked; of several
+        of one name the conditions of those before."""
         upstream = [
             [
                 self.done[each].fingerprint,
@@ -171,7 +180,8 @@ class StepFingerprints:
             ]
             for each in sorted(needs)
         ]
-        return digest([self.place, name, source, self._condition(when), upstream])
+        others = [] if earlier is None else [[self._condition(each) for each in earlier]]
+        return digest([self.place, name, source, self._condition(when), upstream, *others])
 
     def _condition(self, when: Expr | None) -> object:
         return None if when is None else [_json_part(when), self.outside(when)]
@@ -184,6 +194,8 @@ class StepFingerprints:
     def _deciding(self, step: Step) -> list[object]:
         """Return what of a step decides which of its replies are asked for."""
         found: list[object] = [] if step.when is None else [self._condition(step.when)]
+        if isinstance(step, Grade | Compare) and step.earlier:
+            found.append([self._condition(each) for each in step.earlier])
         if isinstance(step, Verdict):
             cut = (each for each in step.loops if each.where is not None or each.most is not None)
             found += [[each.alias, _json_part(each.where), self.outside(each.where), each.most] for each in cut]
@@ -233,7 +245,7 @@ def _about_elements(step: Judging) -> Judging:
     return step.model_copy(update={"loops": loops})
 
 
-_STEP = frozenset(("step", "name", "of", "needs", "when", "condition", "judgement", "fingerprint"))
+_STEP = frozenset(("step", "name", "of", "needs", "when", "earlier", "condition", "judgement", "fingerprint"))
 _APART: Mapping[type[Part], frozenset[str]] = {
     Ask: _STEP | {"samples", "shots", "element"},
     Converse: _STEP | {"repeat"},

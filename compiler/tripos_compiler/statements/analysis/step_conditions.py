@@ -7,7 +7,7 @@ decline: what takes anything of it but the prompt that was sent may not take pla
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import field
 from functools import partial
 from typing import Any, Final
@@ -16,7 +16,6 @@ from tripos_compiler.language import (
     LAZY,
     Unavailable,
     evaluate,
-    looped,
     names_in,
     parts_of,
     subexpressions,
@@ -34,7 +33,6 @@ from tripos_compiler.plan import (
     Expr,
     Grade,
     Hole,
-    Items,
     Passage,
     RecordValue,
     Ref,
@@ -48,7 +46,7 @@ from tripos_compiler.plan import (
     Verdict,
 )
 from tripos_compiler.source import dataclass
-from tripos_compiler.statements.analysis.step_uses import CALLING, template_expressions
+from tripos_compiler.statements.analysis.step_uses import CALLING, asked_for, taken
 
 Case = Mapping[str, Any]
 """The names of one case: its axes, and its row under the alias."""
@@ -101,9 +99,14 @@ class StepOutcomes:
         """Return true if a step takes place in every case, whatever is replied."""
         ask = step if isinstance(step, Ask) else None
         chooses = ask is not None and ask.options is not None and names_in(ask.options)  # there may be no option
-        if step.when is not None or chooses or (ask is not None and ask.prompt is None and ask.continues is None):
+        if (
+            step.when is not None
+            or _earlier(step)
+            or chooses
+            or (ask is not None and ask.prompt is None and ask.continues is None)
+        ):
             return False
-        return not any(self._may_be_void(expr) for expr in _taken(step))
+        return not any(self._may_be_void(expr) for expr in taken(step))
 
     def in_case(self, step: Step, case: Case) -> bool | None:
         """Return true if a step takes place in a case; None where a reply decides."""
@@ -161,6 +164,9 @@ class StepOutcomes:
         if (known := self._outcomes.get(id(step))) is not None:
             return known
         found = {each == YES for each in (self._value(step.when, case) if step.when is not None else (YES,))}
+        for earlier in _earlier(step):
+            found = found - {True} | {False} if self._rules_out(earlier, case) else found
+            found = found | {False} if self._rules_out(earlier, case) is None else found
         if True in found:
             for lacks in self._lacking(step, case):
                 found = {False} if lacks is True else found | {False} if lacks is None else found
@@ -168,6 +174,14 @@ class StepOutcomes:
                     break
         self._outcomes[id(step)] = done = frozenset(found)
         return done
+
+    def _rules_out(self, earlier: Expr, case: Case) -> bool | None:
+        """Return true if the condition of an earlier score leaves none to one of its name; None where a reply decides.
+        It holds, or has no value for want of a reply; where the row is why it has none, that score does not apply."""
+        value = self._value(earlier, case)
+        if self._decided(earlier):
+            return value == {YES}
+        return value == {YES} or (None if value != {NO} else False)
 
     def _lacking(self, step: Step, case: Case) -> Iterator[bool | None]:
         """Of all that a step takes, whether it lacks a value; None where a reply or a row decides."""
@@ -192,7 +206,7 @@ class StepOutcomes:
                     yield from (_lacks(self._value(when, case)) for when in speaker.settings.conditions())
             case Retrieve():
                 yield _lacks(self._value(step.source, case))
-                for expr in (*step.include, *_asked_for(step)):  # texts may be embedded before that is seen
+                for expr in (*step.include, *asked_for(step)):  # texts may be embedded before that is seen
                     yield None if _lacks(self._value(expr, case)) is not False else False
             case SampleList(of=of):
                 yield _lacks(self._yielded(Ref(path=(of, "text")), case))
@@ -319,6 +333,11 @@ class StepOutcomes:
         return found
 
 
+def _earlier(step: Step) -> tuple[Expr, ...]:
+    """Return the conditions of earlier scores of the name of one."""
+    return (step.earlier or ()) if isinstance(step, Grade | Compare) else ()
+
+
 def _outcome(expr: Expr, case: Case) -> str:
     """Return what an expression comes to that a case decides."""
     try:
@@ -360,41 +379,3 @@ def _is_partial(part: Expr) -> bool:
 def is_evaluable(part: Expr) -> bool:
     """Return true if the compiler can evaluate it: no data set, no tree, no function of the user's."""
     return part.op not in ("data", "tree") and (not isinstance(part, Call) or part.function in FUNCTIONS)
-
-
-def _taken(step: Step) -> Iterator[Expr]:
-    """Yield all that a step takes but its condition."""
-    match step:
-        case Ask():
-            yield from _in_texts((step.system, step.prompt))
-            yield from filter(None, (*step.settings.conditions(), step.chat, step.options, step.offered))
-            if step.continues is not None:
-                yield Ref(path=(step.continues, "turns"))
-            for shots in step.shots:
-                if shots.where is not None:
-                    yield from (part for part in subexpressions(shots.where) if isinstance(part, Ref))
-                yield from filter(None, (shots.drawn,))
-                yield from _in_texts((shots.prompt, shots.reply))
-        case Converse():
-            for speaker in step.speakers:
-                yield from (*_in_texts([speaker.system]), *speaker.settings.conditions())
-        case Retrieve():
-            yield from (step.source, *step.include, *_asked_for(step))
-        case SampleList(of=of):
-            yield Ref(path=(of, "text"))
-        case Verdict(loops=loops) if loops:
-            yield looped(loops, Items(values=tuple(step.args.values())))
-        case Verdict() | Grade() | Compare():
-            yield from step.args.values()
-
-
-def _asked_for(step: Retrieve) -> Iterator[Expr]:
-    """Yield what of the row at hand elements are compared with. An element without a value is left out, and no more."""
-    for expr in (step.by, *([step.where] if step.where is not None else [])):
-        yield from (part for part in subexpressions(expr) if step.alias not in names_in(part))
-
-
-def _in_texts(every: Iterable[Texts | None]) -> Iterator[Expr]:
-    for texts in every:
-        for template in (texts or {}).values():
-            yield from template_expressions(template)

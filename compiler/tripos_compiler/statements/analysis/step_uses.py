@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from tripos_compiler.language import looped, names_in, paths_in
+from tripos_compiler.language import looped, names_in, paths_in, subexpressions
 from tripos_compiler.plan import (
     Ask,
     Column,
@@ -15,6 +15,7 @@ from tripos_compiler.plan import (
     Hole,
     Items,
     Passage,
+    Ref,
     Retrieve,
     SampleList,
     Score,
@@ -65,6 +66,8 @@ def step_expressions(step: Step) -> Iterator[Expr]:
     """Yield every expression of a step, those of its texts included."""
     if step.when is not None:
         yield step.when
+    if isinstance(step, Score | Grade | Compare):
+        yield from step.earlier or ()
     match step:
         case Ask():
             yield from _texts(step.system)
@@ -108,6 +111,45 @@ def template_expressions(template: Template) -> Iterator[Expr]:
             yield from (inner.expr for inner in part.parts if isinstance(inner, Hole))
         elif isinstance(part, Hole):
             yield part.expr
+
+
+def taken(step: Step) -> Iterator[Expr]:
+    """Yield all that a step takes but its condition."""
+    match step:
+        case Ask():
+            yield from _in_texts((step.system, step.prompt))
+            yield from step.settings.conditions()
+            yield from (each for each in (step.chat, step.options, step.offered) if each is not None)
+            if step.continues is not None:
+                yield Ref(path=(step.continues, "turns"))
+            for shots in step.shots:
+                if shots.where is not None:
+                    yield from (part for part in subexpressions(shots.where) if isinstance(part, Ref))
+                yield from filter(None, (shots.drawn,))
+                yield from _in_texts((shots.prompt, shots.reply))
+        case Converse():
+            yield from _in_texts([speaker.system for speaker in step.speakers])
+            yield from (when for speaker in step.speakers for when in speaker.settings.conditions())
+        case Retrieve():
+            yield from (step.source, *step.include, *asked_for(step))
+        case SampleList(of=of):
+            yield Ref(path=(of, "text"))
+        case Verdict(loops=loops) if loops:
+            yield looped(loops, Items(values=tuple(step.args.values())))
+        case Verdict() | Grade() | Compare():
+            yield from step.args.values()
+
+
+def asked_for(step: Retrieve) -> Iterator[Expr]:
+    """Yield what of the row at hand elements are compared with. An element without a value is left out, and no more."""
+    for expr in (step.by, *([step.where] if step.where is not None else [])):
+        yield from (part for part in subexpressions(expr) if step.alias not in names_in(part))
+
+
+def _in_texts(every: Iterable[Texts | None]) -> Iterator[Expr]:
+    for texts in every:
+        for template in (texts or {}).values():
+            yield from template_expressions(template)
 
 
 def roles_called(step: Step) -> tuple[str, ...]:

@@ -35,6 +35,8 @@ from tripos_compiler.statements.analysis import (
 )
 from tripos_compiler.statements.steps import Steps
 
+SCORING = (Score, Grade, Compare)
+
 
 def treatments(steps: Steps, arms: Sequence[Arm]) -> tuple[Treatment, ...]:
     """Return the treatments of a scenario, in the order of the arms' values; a single one where it has no arms.
@@ -85,12 +87,36 @@ def _under(
         if whole is None:
             _scores_nothing(steps, folded, chosen, reported)
             continue
+        if isinstance(whole, SCORING) and _has_namesakes(steps, whole, chosen, labels):
+            whole = _after_namesakes(whole, kept)
+            if whole is None:
+                continue
         finished = prints.of(whole)
         if isinstance(finished, CALLING):
             samples[finished.name] = _samples(finished, samples)
         kept.append(finished)
     built_on = {name for step in kept for name in step.needs}
     yield from (step for step in kept if not isinstance(step, Verdict | SampleList) or step.name in built_on)
+
+
+def _has_namesakes(
+    steps: Steps, step: Step, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]
+) -> bool:
+    """Return true if several scores of one name may apply under these arms."""
+    named = [each for each in steps.lowered if isinstance(each, SCORING) and each.name == step.name]
+    return len(named) > 1 and sum(_fold(each, chosen, labels) is not None for each in named) > 1
+
+
+def _after_namesakes(step: Score | Grade | Compare, kept: Sequence[Step]) -> Score | Grade | Compare | None:
+    """Return the score with the conditions of those before it that have its name; None where one of them always holds,
+    which leaves it nothing."""
+    before = [each for each in kept if isinstance(each, SCORING) and each.name == step.name]
+    conditions = tuple(each.when for each in before if each.when is not None)
+    if len(conditions) < len(before):
+        return None
+    step = step.model_copy(update={"earlier": conditions})
+    uses = with_dependencies(kept, names_used(step), whole=False)
+    return step.model_copy(update={"needs": tuple(sorted({*step.needs, *uses}))})
 
 
 def _continued(steps: Steps, ask: Ask, gone: Set[str]) -> str | None:

@@ -129,9 +129,10 @@ def free(steps: Steps, name: Name, statement: Statement) -> bool:
         steps.program.diagnostics.error("E0202", message, name.span, label, help="rename one")
         return False
     earlier, first = steps.scores.setdefault(name.text, (Label(name.span, "first declared here"), statement))
-    if first is not statement and not (first.find("cond") and statement.find("cond")):
+    apart = (first.construct == "compare") is not (statement.construct == "compare")  # no measure takes both
+    if first is not statement and (apart or not (first.find("cond") and statement.find("cond"))):
         message = f"score `{name.text}` is declared twice in this scenario"
-        help_ = "rename one, or give each its `when`"
+        help_ = "rename one" if apart else "rename one, or give each its `when`"
         steps.program.diagnostics.error("E0202", message, name.span, earlier, help=help_)
         return False
     return True

@@ -36,7 +36,7 @@ def check_of(score: Score, step: Ask, values: Mapping[str, Any]) -> Check | str:
     >>> check_of(score, Ask(name="reply", role="candidate", fingerprint=""), {"item": {"answer": "42"}})
     Check(name='right', kind='equals', target='42', trim=False, lower=False, field=None)
     """
-    if score.when is not None:
+    if score.when is not None or score.earlier:
         return "it has a condition"
     if score.element is not None:
         return "it is of each element of a list"

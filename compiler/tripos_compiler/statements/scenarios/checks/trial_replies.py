@@ -166,7 +166,7 @@ class _Scored:
     def of(cls, program: Program, treatment: Treatment, score: Score, cases: ScenarioCases) -> _Scored | None:
         """None where the score depends on more than one reply and the row."""
         assert cases.kept is not None and cases.alias is not None
-        exprs = [score.value, *([score.when] if score.when is not None else [])]
+        exprs = [score.value, *([score.when] if score.when is not None else []), *(score.earlier or ())]
         names = {name for expr in exprs for name in names_in(expr)}
         for part in (part for expr in exprs for part in subexpressions(expr)):
             if part.op in ("data", "tree") or (isinstance(part, Call) and part.function in program.plugins):
@@ -213,6 +213,8 @@ class _Scored:
             value = trial.value if trial.of is None else trial.of(names)
             known = {**names, self.ask.name: self._reply(value)}
             if self.score.when is not None and not evaluate(self.score.when, known):
+                return None
+            if any(evaluate(each, known) for each in self.score.earlier or ()):
                 return None
             return bool(evaluate(self.score.value, known))
         except (
