@@ -15,6 +15,9 @@ import pytest
 from tests.lengths import sized
 from tests.oracle import Benchmark, Measure, Score, generate, run_in
 from tripos.view.files import ViewFiles
+from tripos_warehouse.report import render_report
+from tripos_warehouse.report.run_report import report
+from tripos_warehouse.views import connect_run, get_plan
 
 GRADES = (1, 5)
 Cells = dict[tuple[str, ...], tuple[float, int]]
@@ -92,6 +95,26 @@ def test_every_mean_of_the_page_is_of_one_metric_as_in_the_report(seed: int, tmp
     by_model = means_by_hand(made, "evaluator", "model")
     assert same(shown(judges["preference"], "metric", "evaluator", "model"), by_model)
     check_replies(view, made, read("about")["metrics"])
+
+
+def test_the_text_json_and_page_say_that_a_part_of_a_figure_has_one_item(tmp_path: Path) -> None:
+    made = generate(1)
+    made.rows = [{**made.rows[0], "id": n, "level": "hard" if n else "easy"} for n in range(4)]
+    score = next(each for each in made.scores if not each.judged)
+    made.measures = [
+        Measure("by_level", f"mean({score.name}, missing: zero) by level", (), lambda _: {}),
+        Measure("it", "mean(by_level)", (), lambda _: {}),
+    ]
+    _, store = run_in(tmp_path, made)
+    told = "a part of it has one item, which says nothing about the error"
+    page = json.loads(ViewFiles(lambda: store, tmp_path / "made").json("runs/20260101-000000-0000/report.json") or b"")
+    connection, run = connect_run(store)
+    with connection:
+        found = report(connection, get_plan(connection, run), run)
+    for each in (found.to_json(), page):
+        [measure] = [one for one in each["measures"] if one["name"] == "s.it"]
+        assert {row["reason"] for row in measure["rows"]} == {told}
+    assert f"no interval: {told}" in render_report(found, 200).plain
 
 
 def check_replies(view: ViewFiles, made: Benchmark, order: list[str]) -> None:

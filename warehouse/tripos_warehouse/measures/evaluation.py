@@ -27,7 +27,14 @@ from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable
 from tripos_warehouse.measures.sql import graders_of, has_apart, sql_of
 from tripos_warehouse.query import Connection, query_rows
 from tripos_warehouse.statistics import StatisticResult, t_quantile
-from tripos_warehouse.statistics.intervals import ROUNDING, bounded, clopper_pearson, of_classes
+from tripos_warehouse.statistics.intervals import (
+    ONE_IN_A_CELL,
+    ONE_ITEM,
+    ROUNDING,
+    bounded,
+    clopper_pearson,
+    of_classes,
+)
 from tripos_warehouse.views import dimension_place, sums_with
 
 CONFIDENCE = 0.95
@@ -296,7 +303,9 @@ def _reason(value: float | None, items: int, found: Mapping[str, Any]) -> str:
     if value is None:
         return "nothing has a value"
     if items < 2:
-        return "one item says nothing about the error"
+        return ONE_ITEM
+    if found.get("is known") is False:
+        return ONE_IN_A_CELL
     if "low" not in found:
         return "items do not differ: nothing shows the error"
     if _finite(found["low"]) is None:

@@ -50,7 +50,7 @@ from {node.cells} as c left join {items} as i on {same("c", "i", node.dims)}
     )
     return f"""{parts.text}
 select {columns(node.dims)}, value, found.error as standard_error, "df of items" as df, items, n, total, reason,
-  "is share", found.low as low, found.high as high
+  "is share", known as "is known", found.low as low, found.high as high
 from {found}
 order by all
 """

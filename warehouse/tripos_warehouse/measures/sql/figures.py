@@ -227,18 +227,20 @@ from (
         cells = self.parts.add(
             "cells",
             f"""select {group}, {value} as value, {counted[0]}::bigint as n, {counted[1]}::bigint as total,
-  coalesce(any_value(reason), case when count(value) = 0 then 'no cell has a value' end) as reason, false as "is share",
+  coalesce(any_value(reason), case when count(value) = 0 then 'no cell has a value'
+    when coalesce(max(abs(weight)), 0) = 0 then '{_STILL.get(figure.function, "")}' end) as reason, false as "is share",
   sum(df) filter (weight <> 0)::bigint as df, coalesce(bool_and(known) filter ({counts}), false) as known,
   min(bearing) filter (weight <> 0) * count(*) filter (weight <> 0) as bearing
 from {weighed}
 group by {group}""",
         )
         outer = columns(cut.dims, "c")
+        behind = "c.weight <> 0" if figure.function in OF_ONE_CELL else "c.value is not null"
         pulls = self.parts.add(
             "pulls",
             f"""select {outer}, p.item_id, sum(p.pull * c.weight) as pull
 from {inner.pulls} as p join {weighed} as c on {same("p", "c", inner.dims)}
-where c.weight <> 0
+where {behind}
 group by {outer}, p.item_id""",
         )
         drawn = None
@@ -358,7 +360,7 @@ group by {columns(node.dims)}""",
         return f"""{self.parts.text}
 select {columns(node.dims, "c")}, c.value, case when c.known and c.value is not null then i.error end as standard_error,
   {df} as df, coalesce(i.items, 0) as items, c.n, c.total, c.reason, c."is share",
-  least(c.bearing, i.items) as "is bearing"{told}
+  c.known as "is known", least(c.bearing, i.items) as "is bearing"{told}
 from {node.cells} as c left join {items} as i on {same("c", "i", node.dims)}
 order by all
 """
@@ -388,6 +390,8 @@ _WEIGHTS = {
     "count": "0",
 }
 """How each changes with the value of a cell."""
+_STILL = {"count": "a number of cells has no error", "stdev": "the cells do not differ: nothing shows the error"}
+"""Why there is no error where a value changes with that of no cell."""
 
 
 def _part(node: FigureTables, terms: dict[str, _Term]) -> PartSql:

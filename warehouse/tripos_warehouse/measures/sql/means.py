@@ -110,7 +110,8 @@ order by all
 )
 select {", ".join(f"groups.{name}" for name in group)}, value,
   case when least > 1 then error / parts end as standard_error,
-  greatest(least(df, items - 1), 0) as df, items, n, total, least(items, least * parts) as "is bearing"
+  greatest(least(df, items - 1), 0) as df, items, n, total, least > 1 as "is known",
+  least(items, least * parts) as "is bearing"
 from groups join errors on {same}
 order by all
 """

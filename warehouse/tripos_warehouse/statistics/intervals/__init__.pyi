@@ -8,6 +8,8 @@ from .bounded_values import (
 )
 from .cells import (
     ALIKE as ALIKE,
+    ONE_IN_A_CELL as ONE_IN_A_CELL,
+    ONE_ITEM as ONE_ITEM,
     mean_of_cells as mean_of_cells,
 )
 from .means import (

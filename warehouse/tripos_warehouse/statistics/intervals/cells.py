@@ -17,6 +17,7 @@ from tripos_warehouse.statistics.ratings import Ints
 Floats = Sequence[float] | NDArray[np.float64]
 
 ONE_ITEM = "one item says nothing about the error"
+ONE_IN_A_CELL = "a part of it has one item, which says nothing about the error"
 ALIKE = "all are alike: nothing shows the error"
 
 
@@ -63,7 +64,7 @@ def mean_of_cells(
     of_cell, of_item = places // number, places % number
     m = np.bincount(of_cell, minlength=parts)
     if m.min() < 2:
-        return found.without_interval(ONE_ITEM)
+        return found.without_interval(ONE_ITEM if number < 2 else ONE_IN_A_CELL)
     pulls = pulls * np.sqrt(m / (m - 1))[of_cell]
     error = math.sqrt(float(np.square(np.bincount(of_item, pulls, number)).sum())) / parts
     df = int(min((m - 1).sum(), number - 1))
