@@ -40,6 +40,8 @@ class Condition:
     holds: Callable[[Unit], bool]
     of_reply: bool = True
     may: Callable[[str], bool] = lambda style: True
+    open_to: Callable[[Unit], bool] = lambda unit: True
+    """Whether it may hold of the row, whatever is replied."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,29 @@ class Namesakes(Score):
                 return
             yield from value.values(made, unit)
             return
+
+
+def left_out(made: Benchmark, score: Namesakes) -> dict[str, tuple[int, int]]:
+    """Return of how many replies of each model no score of a name applies for what they say, and of how many the row
+    leaves that open."""
+    found: dict[str, tuple[int, int]] = {}
+    for model, item, style, sample in made.units():
+        unit = Unit(made.reply(model, item, style, sample), made.rows[item], style)
+        conditions = [each for value, each in score.alternatives if each.may(style)]
+        if not conditions:
+            continue
+        ruled_out = [_is_false(each, unit) for each in conditions]
+        by_reply = all(ruled_out) and any(each.of_reply and each.open_to(unit) for each in conditions)
+        out, whole = found.get(model, (0, 0))
+        found[model] = (out + by_reply, whole + (by_reply or not all(ruled_out)))
+    return {model: counts for model, counts in found.items() if counts[0]}
+
+
+def _is_false(condition: Condition, unit: Unit) -> bool:
+    try:
+        return not condition.holds(unit)
+    except (Undefined, NotApplicable):
+        return False
 
 
 def _lacking(value: Value, made: Benchmark, unit: Unit, alone: bool) -> Found:
@@ -152,6 +177,16 @@ def _words(unit: Unit) -> int:
     return len(unit.reply.text.replace(":", " ").split())
 
 
+def _of_row(spec: str, holds: Callable[[Unit], bool]) -> Condition:
+    def open_to(unit: Unit) -> bool:
+        try:
+            return holds(unit)
+        except NotApplicable:
+            return False
+
+    return Condition(spec, holds, False, open_to=open_to)
+
+
 VALUES = (
     Value("contains(reply.text, item.gold)", _one(lambda u: u.row["gold"] in u.reply.text.lower())),
     Value("words(reply.text)", _one(_words)),
@@ -178,9 +213,9 @@ OF_FIELDS = (
     Condition("6 / reply.size > 2", lambda u: _ratio(6, u.reply["size"], Undefined) > 2),
 )
 BESIDE = (
-    Condition("level == hard", lambda u: u.row["level"] == "hard", False),
-    Condition("level == easy", lambda u: u.row["level"] == "easy", False),
-    Condition("6 / item.number > 2", lambda u: _ratio(6, u.row["number"], NotApplicable) > 2, False),
+    _of_row("level == hard", lambda u: u.row["level"] == "hard"),
+    _of_row("level == easy", lambda u: u.row["level"] == "easy"),
+    _of_row("6 / item.number > 2", lambda u: _ratio(6, u.row["number"], NotApplicable) > 2),
 )
 IN_ARM = (
     Condition("style == rich", lambda u: u.style == "rich", False, lambda style: style == "rich"),
@@ -209,9 +244,11 @@ def _both(one: Condition, other: Condition, decides: bool) -> Condition:
     def may(style: str) -> bool:
         return (any if decides else all)((one.may(style), other.may(style)))
 
-    return Condition(
-        f"({one.spec}) {'or' if decides else 'and'} ({other.spec})", holds, one.of_reply or other.of_reply, may
-    )
+    def open_to(unit: Unit) -> bool:
+        return (any if decides else all)((one.open_to(unit), other.open_to(unit)))
+
+    spec = f"({one.spec}) {'or' if decides else 'and'} ({other.spec})"
+    return Condition(spec, holds, one.of_reply or other.of_reply, may, open_to)
 
 
 def _holds(condition: Condition, unit: Unit) -> bool | None:

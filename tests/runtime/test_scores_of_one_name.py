@@ -11,8 +11,10 @@ import pytest
 
 from tests.field.running import Answers, figures_in, figures_of, lines
 from tests.lengths import sized
-from tests.namesakes import generate
-from tests.oracle import differences
+from tests.namesakes import Namesakes, generate, left_out
+from tests.oracle import differences, run_in
+from tripos_warehouse.report.run_report import report
+from tripos_warehouse.views import connect_run, get_plan
 
 SPEC = """
 benchmark demo "1.0.0" { languages en }
@@ -55,6 +57,22 @@ def test_of_scores_of_one_name_one_speaks_for_an_item(seed: int, tmp_path: Path)
     count, found = differences(seed, tmp_path, generate)
     assert count > 0
     assert found == []
+
+
+@pytest.mark.parametrize("seed", range(sized(6, 60)))
+def test_a_report_says_how_many_replies_a_condition_on_them_leaves_out(seed: int, tmp_path: Path) -> None:
+    made = generate(seed)
+    _, store = run_in(tmp_path, made)
+    connection, run = connect_run(store)
+    with connection:
+        remarks = report(connection, get_plan(connection, run), run).remarks
+    told = {each.text for each in remarks if each.kind == "left_out"}
+    assert told == {
+        f"`{score.name}` of {model} leaves out {out} of {whole} replies by a condition on what they say"
+        for score in made.scores
+        if isinstance(score, Namesakes) and any(condition.of_reply for _, condition in score.alternatives)
+        for model, (out, whole) in left_out(made, score).items()
+    }
 
 
 COMPARED = """

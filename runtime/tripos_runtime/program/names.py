@@ -19,6 +19,7 @@ from tripos_compiler.language import (
 from tripos_compiler.language.library import Dialogue, transcript
 from tripos_compiler.plan import (
     Ask,
+    Binary,
     Column,
     Compare,
     Converse,
@@ -32,6 +33,7 @@ from tripos_compiler.plan import (
     Score,
     Scorer,
     Step,
+    Unary,
     Verdict,
 )
 from tripos_runtime.asking import NOT_APPLICABLE, OK, PENDING, SCORED, UNDEFINED, VERDICT, Answer, Said, repeated
@@ -55,6 +57,25 @@ def has_namesakes(step: Step) -> TypeGuard[Score | Grade | Compare]:
     return isinstance(step, Score | Grade | Compare) and step.earlier is not None
 
 
+def can_be(wanted: bool, when: Expr, names: Mapping[str, Any]) -> bool:
+    """Return true if a condition, part of which waits for a reply, may turn out so."""
+    try:
+        return bool(evaluate(when, names)) is wanted
+    except Unavailable as reason:
+        if reason.status != PENDING:
+            return False
+    match when:
+        case Unary(operator="not", value=value):
+            return can_be(not wanted, value, names)
+        case Binary(operator="and" | "or", left=left, right=right):
+            both = (when.operator == "and") is wanted
+            sides = (can_be(wanted, left, names), can_be(wanted, right, names))
+            return all(sides) if both else any(sides)
+    return True
+
+
+OF_REPLY = "of this reply"
+"""What ends the reason of a condition that does not hold for what a reply says, and not for the row alone."""
 NO_OPTION_SEEN = "it is not clear where the answer stands, or no option is among its likeliest tokens"
 """The reason why a reply that was read does not have all that the probabilities of its tokens tell."""
 
@@ -161,7 +182,16 @@ class Names:
             held = evaluate(condition, self.values)
         except Unavailable as reason:
             return RuledOut(name, reason.status, reason.reason)
-        return None if held else RuledOut(name, NOT_APPLICABLE, f"the condition of `{name}` does not hold")
+        if held:
+            return None
+        told = f"the condition of `{name}` does not hold" + f" {OF_REPLY}" * self._hangs_on_reply(condition)
+        return RuledOut(name, NOT_APPLICABLE, told)
+
+    def _hangs_on_reply(self, condition: Expr) -> bool:
+        """Return true if a condition might hold of the row, were the replies others."""
+        replies = names_in(condition) & self._replies
+        pending = {each: Missing(each, PENDING) for each in replies}
+        return bool(replies) and can_be(True, condition, self.values | pending)
 
     def value_of(self, step: Score | Column) -> tuple[Any, Unavailable | None]:
         """Return the value of a step, or why it has none. Where a reply is why the condition has no value, and the item

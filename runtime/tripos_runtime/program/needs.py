@@ -16,23 +16,20 @@ from tripos_compiler.language import PLACE, Missing, Unavailable, elements, eval
 from tripos_compiler.language.library import Dialogue
 from tripos_compiler.plan import (
     Ask,
-    Binary,
     Column,
     Converse,
-    Expr,
     Grade,
     Judging,
     Loop,
     Retrieve,
     Score,
-    Unary,
 )
 from tripos_compiler.source import dataclass
 from tripos_runtime.asking import NOT_APPLICABLE, PENDING, PreparedQuestion, PromptPlaceholders, Said
 from tripos_runtime.asking.functions import ExternalScorer, ScorerRequest
 from tripos_runtime.models import Message
 from tripos_runtime.program.calls import Conversation, Places, StepCall
-from tripos_runtime.program.names import Names, RuledOut
+from tripos_runtime.program.names import Names, RuledOut, can_be
 from tripos_runtime.program.units import Unit
 
 Sent = tuple[Message, ...]
@@ -185,23 +182,6 @@ def pending(step: str) -> Unavailable:
 def is_pending(reason: Unavailable) -> bool:
     """Return true if a value is only not there yet."""
     return reason.status == PENDING
-
-
-def can_be(wanted: bool, when: Expr, names: Mapping[str, Any]) -> bool:
-    """Return true if a condition, part of which waits for a reply, may turn out so."""
-    try:
-        return bool(evaluate(when, names)) is wanted
-    except Unavailable as reason:
-        if not is_pending(reason):
-            return False
-    match when:
-        case Unary(operator="not", value=value):
-            return can_be(not wanted, value, names)
-        case Binary(operator="and" | "or", left=left, right=right):
-            both = (when.operator == "and") is wanted
-            sides = (can_be(wanted, left, names), can_be(wanted, right, names))
-            return all(sides) if both else any(sides)
-    return True
 
 
 def holds(step: Ask | Converse | Retrieve | Judging, names: Names) -> tuple[Unavailable | None, bool]:

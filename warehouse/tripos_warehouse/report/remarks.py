@@ -9,7 +9,7 @@ import orjson
 
 from tripos_compiler.diagnostics import percent
 from tripos_compiler.language import Only, left_out_arm_values, names_in
-from tripos_compiler.plan import Ask, Converse, Grade, Plan, Score
+from tripos_compiler.plan import Ask, Converse, Grade, Plan, Score, Verdict
 from tripos_compiler.source import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.measures import FEWEST, LEAST_MODELS, is_baseline, near_items, told_of_items, unbalanced_keys
@@ -185,20 +185,31 @@ def _treatments(plan: Plan, only: Only) -> Iterator[Remark]:
 
 
 def _left_out(connection: Connection, plan: Plan, schema: str) -> Iterator[Remark]:
-    """Yield scores that a condition on a reply leaves out: what a model says decides what it is scored on."""
-    metrics: dict[str, None] = {}
-    for treatment in (treatment for scenario in plan.scenarios for treatment in scenario.treatments):
-        replies = {step.name for step in treatment.steps if isinstance(step, Ask | Converse)}
-        for step in treatment.steps:
-            if isinstance(step, Score | Grade) and step.when is not None and names_in(step.when) & replies:
-                metrics |= dict.fromkeys((step.metrics or (step.name,)) if isinstance(step, Grade) else (step.name,))
-    if not metrics:
+    """Yield scores that a condition on a reply leaves out: what a model says decides what it is scored on. A reply
+    counts once, however many judges, elements or scores of one name there are, and is left out where none applies; what
+    the row alone rules out is no part of it."""
+    conditional: dict[tuple[str, str], None] = {}
+    for scenario in plan.scenarios:
+        for treatment in scenario.treatments:
+            replies = {step.name for step in treatment.steps if isinstance(step, Ask | Converse)}
+            replies |= {step.name for step in treatment.steps if isinstance(step, Verdict) and replies & {*step.needs}}
+            for step in treatment.steps:
+                if isinstance(step, Score | Grade) and step.when is not None and names_in(step.when) & replies:
+                    metrics = (step.metrics or (step.name,)) if isinstance(step, Grade) else (step.name,)
+                    conditional |= dict.fromkeys((scenario.name, metric) for metric in metrics)
+    if not conditional:
         return
+    named = ", ".join(f"({sql.text(scenario)}, {sql.text(metric)})" for scenario, metric in conditional)
     counts = _rows(
         connection,
-        f"""select metric::varchar, model, count(*) filter (status = 'not_applicable') as left_out, count(*)
-        from {schema}.scores where metric::varchar in {sql.texts(metrics)}
-        group by all having left_out > 0 order by all""",
+        f"""select metric, model, count(*) filter (by_reply) as left_out, count(*) filter (by_reply or not is_out)
+        from (
+          select metric::varchar as metric, model, sample_id,
+            bool_and(status = 'not_applicable' and error like '%does not hold%') as is_out,
+            is_out and bool_or(error like '%does not hold of this reply') as by_reply
+          from {schema}.scores where (scenario::varchar, metric::varchar) in ({named})
+          group by all
+        ) group by all having left_out > 0 order by all""",
     )
     for metric, model, left_out, count in counts:
         told = f"`{metric}` of {model} leaves out {left_out:,} of {count:,} replies by a condition on what they say"
