@@ -85,6 +85,30 @@ def test_samples_that_are_one_reply_are_told(here: Path, tripos: Command) -> Non
     assert found == [("copies", "the 3 samples of lab/a are the same reply for every one of 6 items")]
 
 
+ELEMENTS = """benchmark sums "1.0.0" { languages en }
+role candidate compared
+arm help { none, some }
+dataset item from "items.jsonl" { number integer, answer text secret }
+scenario sums {
+  over item
+  arms help
+  ask reply by candidate { system "Help!" when help == some, prompt "{{ item.number }}", samples 2 }
+  score right = contains(reply.text, "o") each part in ("a", "b", "c")
+}
+measure accuracy = mean(right)
+"""
+
+
+def test_a_note_on_replies_counts_no_elements_and_one_on_items_no_arms(here: Path, tripos: Command) -> None:
+    (here / "sums.tripos").write_text(ELEMENTS, "utf-8")
+    rows = ({"number": number, "answer": str(number)} for number in range(ITEMS))
+    (here / "items.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    tripos("run", "sums.tripos", "--model", "baseline/constant:zero")
+    found = [each["text"] for each in tripos("report", "--json").data["remarks"]]
+    assert f"`right` is 1 for every one of {ITEMS * 2 * 2} replies: it tells nothing apart" in found
+    assert f"the 2 samples of baseline/constant:zero are the same reply for every one of {ITEMS} items" in found
+
+
 @each("samples, read", [(1, False), (2, True)])
 def test_replies_are_read_for_it_only_where_an_item_has_several(
     samples: int, read: bool, tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch

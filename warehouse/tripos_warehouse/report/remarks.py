@@ -94,7 +94,7 @@ def find_remarks(connection: Connection, plan: Plan, run: RunRecord, only: Only)
             _left_out(connection, plan, schema),
             _cut_off(connection, plan, run, schema),
             _uneven(connection, schema),
-            _one_value(connection, plan, run, schema),
+            _one_value(connection, schema),
             _copies(connection, plan, run, schema),
             _items(connection, run, schema),
             _near_items(connection, run, schema),
@@ -246,13 +246,18 @@ def _uneven(connection: Connection, schema: str) -> Iterator[Remark]:
         yield Remark("uneven", f"models stand on different numbers of items for `{metric}`: {', '.join(models)}")
 
 
-def _one_value(connection: Connection, plan: Plan, run: RunRecord, schema: str) -> Iterator[Remark]:
+def _one_value(connection: Connection, schema: str) -> Iterator[Remark]:
     """Yield scores that are the same for every reply, and judges that give every reply the same grade."""
     counts = _rows(
         connection,
-        f"""select metric::varchar, evaluator, any_value(value), {_counted(plan, run, "score_id")}
-        from {schema}.scores where status = 'scored' group by all
-        having min(value) = max(value) and count(distinct item_id) >= {FEWEST} order by all""",
+        f"""with alike as (
+          select metric, evaluator, any_value(value) as value
+          from {schema}.scores where status = 'scored' group by all
+          having min(value) = max(value) and count(distinct item_id) >= {FEWEST})
+        select alike.metric::varchar, alike.evaluator, any_value(alike.value), count(distinct sample_id)
+        from {schema}.scores as score join alike
+          on score.metric = alike.metric and score.evaluator is not distinct from alike.evaluator
+        where status = 'scored' group by all order by all""",
     )
     for metric, evaluator, value, count in counts:
         if evaluator is None:
@@ -277,7 +282,7 @@ def _copies(connection: Connection, plan: Plan, run: RunRecord, schema: str) -> 
             min(hash(reply)) < max(hash(reply)) as several
           from {sampled} and reply is not null
           group by model, "its item", hash(step, fingerprint) having "its samples" > 1)
-        select model, max("its samples"), count(*) from sampled group by model
+        select model, max("its samples"), count(distinct "its item") from sampled group by model
         having not bool_or(several) and count(distinct "its item") >= {FEWEST} order by all""",
     )
     for model, samples, count in counts:
