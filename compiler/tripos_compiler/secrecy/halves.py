@@ -8,7 +8,7 @@ from functools import cached_property
 
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.language import expressions_of, paths_in, subexpressions
-from tripos_compiler.plan import Ask, Call, Compare, Converse, Data, Grade, Made, Rows, Scenario, Step, Verdict
+from tripos_compiler.plan import Ask, Compare, Converse, Data, Grade, Made, Rows, Scenario, Step, Verdict
 from tripos_compiler.resolve import Program
 from tripos_compiler.secrecy.labels import NONE, Leak, Secrets, Told, onward, union
 from tripos_compiler.secrecy.regions import Condition, are_disjoint
@@ -110,20 +110,6 @@ class Halves:
         if one is two or one.rows == two.rows or one.asks == two.asks:
             return False
         return one.rows.dataset != two.rows.dataset or not are_disjoint(one.public, two.public)
-
-    def that_look_at(self, has: Callable[[Call], bool]) -> list[ChosenRows]:
-        """Return the scenarios beside which another one asks otherwise, and whose `where` has such a call, in the order
-        in which pairs of them come."""
-        found: list[tuple[int, int, int, ChosenRows]] = []
-        for half in self.all:
-            where = half.rows.where
-            if where is None or not any(isinstance(part, Call) and has(part) for part in subexpressions(where)):
-                continue
-            other = next((each for each in self.all if self.ask_otherwise(half, each)), None)
-            if other is not None:
-                first, second = sorted((half.place, other.place))
-                found.append((first, second, int(half.place == second), half))
-        return [each for *_, each in sorted(found, key=lambda pair: pair[:3])]
 
     def chosen(self, scenario: Scenario, rows: Rows, there: Secrets) -> Secrets:
         """Return the secrets by which a scenario's rows are chosen, with those by which they are `there`."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import field
 
 from tripos_compiler.diagnostics import Label
+from tripos_compiler.language import subexpressions
 from tripos_compiler.language.library import arguments_of
 from tripos_compiler.plan import (
     Call,
@@ -81,8 +82,8 @@ class Proof:
         halves = Halves(self.program, self.tables, self._following)
         for leak in halves.leaks():
             leaks.setdefault((leak.told.span, leak.role), leak)
-        for half in halves.that_look_at(lambda call: call.function == "reveal"):
-            self._look_at_rows(half.scenario)
+        for scenario in self.program.scenarios.values():
+            self._look_at_rows(scenario)
         for leak in leaks.values():
             self._report(leak)
         self._forget_what_follows(leaks.values())
@@ -124,10 +125,15 @@ class Proof:
         return self._following(scenario, lambda step: self._revealed(scenario.name, step))
 
     def _look_at_rows(self, scenario: Scenario) -> None:
-        """Follow what chooses the rows of a scenario, for what it reveals."""
+        """Follow what chooses the rows of a scenario, for what it reveals: which rows there are tells of it."""
+        where = None if scenario.rows is None else scenario.rows.where
+        if where is None or not any(
+            isinstance(part, Call) and part.function == "reveal" for part in subexpressions(where)
+        ):
+            return
         following = self._heard(scenario)
         following.names = following.rows.bind()
-        following.flows("where").all(scenario.rows.where if scenario.rows is not None else None)
+        following.flows("where").all(where)
 
     def _report(self, leak: Leak) -> None:
         way = shortest(leak.told.secrets)
