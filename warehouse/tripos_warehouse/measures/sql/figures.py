@@ -228,19 +228,18 @@ from (
             "cells",
             f"""select {group}, {value} as value, {counted[0]}::bigint as n, {counted[1]}::bigint as total,
   coalesce(any_value(reason), case when count(value) = 0 then 'no cell has a value'
-    when coalesce(max(abs(weight)), 0) = 0 then '{_STILL.get(figure.function, "")}' end) as reason, false as "is share",
+    when max(abs(weight)) = 0 then '{_STILL.get(figure.function, "")}' end) as reason, false as "is share",
   sum(df) filter (weight <> 0)::bigint as df, coalesce(bool_and(known) filter ({counts}), false) as known,
   min(bearing) filter (weight <> 0) * count(*) filter (weight <> 0) as bearing
 from {weighed}
 group by {group}""",
         )
         outer = columns(cut.dims, "c")
-        behind = "c.weight <> 0" if figure.function in OF_ONE_CELL else "c.value is not null"
         pulls = self.parts.add(
             "pulls",
             f"""select {outer}, p.item_id, sum(p.pull * c.weight) as pull
 from {inner.pulls} as p join {weighed} as c on {same("p", "c", inner.dims)}
-where {behind}
+where {"c.weight <> 0" if figure.function in OF_ONE_CELL else "c.value is not null"}
 group by {outer}, p.item_id""",
         )
         drawn = None
@@ -375,7 +374,6 @@ _OF_CELLS = {
     "max": "max(value)",
     "count": "count(value)::double",
 }
-"""Aggregates of the values of cells."""
 
 _WEIGHTS = {
     "mean": 'case when value is not null then 1 / "number of cells" else 0 end',
@@ -389,9 +387,8 @@ _WEIGHTS = {
     "max": '(value is not null and place = "number of cells")::integer',
     "count": "0",
 }
-"""How each changes with the value of a cell."""
+"""How each changes with the value of a cell; and why there is no error where it changes with that of none."""
 _STILL = {"count": "a number of cells has no error", "stdev": "the cells do not differ: nothing shows the error"}
-"""Why there is no error where a value changes with that of no cell."""
 
 
 def _part(node: FigureTables, terms: dict[str, _Term]) -> PartSql:
