@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from tests.each import each
 from tests.interchange.tools import lm_eval_python
 from tests.moving.agreement import Compared, compare
 from tripos.importing.tasks.lm_eval import read_task, spec_of, write_rows
@@ -27,6 +29,7 @@ def rows(things: tuple[str, ...], first: int) -> list[dict[str, Any]]:
             "label": (number * 3) % 4,
             "number": str(number % 4),
             "answers": [f"{thing} {number}", thing],
+            "mixed": f" {number % 4}" if number % 3 else thing,
             "hint": f"Not {thing}." if number % 3 else None,
             "passage": f"A {thing} stood here.\n\nIt was  number {number}; nobody saw it — 谁也没看见.",
         }
@@ -47,6 +50,11 @@ TASKS = {
     "metric_list: [{metric: acc}, {metric: brier_score}, {metric: mcc}, {metric: exact_match}]\n",
     "endings": CHOICE + FEW + "doc_to_text: question\ndoc_to_choice: options\ndoc_to_target: label\n"
     'description: "Go on.\\n\\n"\ntarget_delimiter: ""\n',
+    "mixed": CHOICE + FEW + LETTERS + 'doc_to_text: question\ndoc_to_target: "{{mixed.strip()}}"\n',
+    "renamed": CHOICE
+    + "training_split: train\nnum_fewshot: 2\nfewshot_config: {sampler: first_n, doc_to_choice: ['1', '2', '3', '4']}\n"
+    + LETTERS
+    + "doc_to_text: question\ndoc_to_target: label\n",
     "described": CHOICE
     + FEW
     + LETTERS
@@ -117,6 +125,30 @@ def test_prompts_and_figures_are_those_of_lm_eval(tmp_path: Path) -> None:
         tasks[name] = Compared(task, made, place, {"test": ROWS, "train": WORKED})
     assert compare(tasks, python, tmp_path) == {name: [] for name in tasks}
     assert sum(0 < (value or 0) < 1 for each in tasks.values() for value in each.figures.values()) > 10
+
+
+@each(
+    "change,told",
+    [
+        ("", None),
+        ("doc_to_target: hint\n", "an answer is empty where `hint` is, and the Harness puts no delimiters around it then"),
+        ("fewshot_config: {sampler: default}\n", "drawn by the text of the question"),
+        ("fewshot_split: test\n", None),
+        ("test_split: null\nvalidation_split: test\n", None),
+        ("test_split: null\nvalidation_split: test\nfewshot_split: test\n", "no row is an example for itself"),
+    ],
+)
+def test_worked_examples_that_may_differ_are_told(change: str, told: str | None, tmp_path: Path) -> None:
+    blank = [{**row, "hint": row["hint"] or ""} for row in (*ROWS, *WORKED)]
+    (tmp_path / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in blank), "utf-8")
+    (tmp_path / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in blank), "utf-8")
+    config = FREE + FEW + 'doc_to_text: "{{question}}"\ndoc_to_target: "{{key}}"\n'
+    config = yaml.safe_dump({"task": "told", **yaml.safe_load(config), **(yaml.safe_load(change) or {})})
+    (tmp_path / "task.yaml").write_text(config, "utf-8")
+    made = spec_of(read_task(tmp_path / "task.yaml"), (tmp_path,))
+    [*notes] = [each.why for each in made.notes if (each.part, each.how) == ("worked examples", "approximately")]
+    assert made.whole
+    assert [told is not None and each.startswith(told) for each in notes] == [True] * (told is not None)
 
 
 def test_what_python_gives_is_asked_as_lm_eval_asks_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

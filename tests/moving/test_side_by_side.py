@@ -47,9 +47,6 @@ def test_each_line_is_that_of_the_task_and_of_its_import_and_both_programs_agree
         assert lacking == [], name
         compared = prepared(task, tmp_path / name)
         assert compared is not None
-        if " drawn by " in made.text:  # lm-eval draws other examples
-            made = spec_of(task, (tmp_path / name,), shots=0)
-            compared = Compared(task, made, tmp_path / name, compared.rows, 0)
         tasks[name] = compared
     assert compare(tasks, python, tmp_path) == {name: [] for name in tasks}
     assert sum((value or 0) > 0 for each in tasks.values() for value in each.figures.values()) >= len(tasks)

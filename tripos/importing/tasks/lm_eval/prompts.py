@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos.importing.tasks.lm_eval.templates import TaskFields, TemplateValue, edge
+from tripos.importing.tasks.lm_eval.templates import DIGITS, TaskFields, TemplateValue, edge
 from tripos.importing.tasks.spec_text import Code, Note, Pieces, Untranslated, joined, quoted, template
 
 SEED = 1234
@@ -217,12 +217,16 @@ def _shot_lines(
 ) -> tuple[list[str], str]:
     """Return the block of worked examples, and the link before their answers."""
     own, fields = shots.config, shots.fields
-    between = str(own.get("fewshot_delimiter") or config.get("fewshot_delimiter", "\n\n"))
-    delimiter = str(own.get("target_delimiter") or config.get("target_delimiter", " "))
-    prefix = own.get("gen_prefix") or config.get("gen_prefix")
-    asked = own.get("doc_to_text") if own.get("doc_to_text") is not None else config.get("doc_to_text")
-    prompt = list(_prefixed(fields, asked, prefix, delimiter))
-    reply = list(_answer(config, own, fields))
+    said = {**config, **{key: each for key, each in own.items() if each is not None}}
+    between = str(said.get("fewshot_delimiter", "\n\n"))
+    delimiter = str(said.get("target_delimiter", " "))
+    prefix = said.get("gen_prefix")
+    prompt = list(_prefixed(fields, said.get("doc_to_text"), prefix, delimiter))
+    reply = list(_answer(said, fields))
+    alone = not prefix and all(isinstance(each, Code) for each in reply)
+    if alone and (blank := fields.columns.blank_in(joined(reply), "shot")):
+        why = f"an answer is empty where `{blank}` is, and the Harness puts no delimiters around it then"
+        notes.append(Note("worked examples", "approximately", why))
     if prefix and not free:
         raise Untranslated("worked examples with `gen_prefix` before options")
     if prefix:
@@ -249,20 +253,28 @@ def _draw(config: Mapping[str, Any], fields: TaskFields) -> Pieces:
     return row.text("doc_to_text", config.get("doc_to_text"))
 
 
-def _answer(config: Mapping[str, Any], own: Mapping[str, Any], fields: TaskFields) -> Pieces:
-    """Return the answer of a worked example."""
-    given = own.get("doc_to_target") if own.get("doc_to_target") is not None else config.get("doc_to_target")
-    if config.get("doc_to_choice") is None:
+def _answer(said: Mapping[str, Any], fields: TaskFields) -> Pieces:
+    """Return the answer of a worked example, of what the task says for them."""
+    given = said.get("doc_to_target")
+    if said.get("doc_to_choice") is None:
         found = fields.value("doc_to_target", given, shows=False)
         if found.kind == "list":
             return [TemplateValue(f"first({found.code})", found.shape.items()).hole()]
         return fields.text("doc_to_target", given, shows=False)
-    options = fields.options()
-    place = fields.target("doc_to_target", given)
-    if place.kind == "list":
-        place = TemplateValue(f"first({place.code})", place.shape.items())
-    if place.shape.kind == "text" and not (place.shape.digits and fields.columns.closed and "{" in str(given)):
-        return place.pieces()
-    if place.shape.kind == "text":
-        place = fields.place("doc_to_target", given, options)
-    return [TemplateValue(f"nth({options.code}, {place.code})", options.shape.items()).hole()]
+    options = fields.options(said.get("doc_to_choice"))
+    found = fields.target("doc_to_target", given)
+    if found.kind == "list":
+        found = TemplateValue(f"first({found.code})", found.shape.items())
+    if found.shape.kind == "text":
+        return _said_or_chosen(found, given, options, fields)
+    place = f"choose({found.code}, 1, 0)" if found.kind == "bool" else found.code
+    return [TemplateValue(f"nth({options.code}, {place})", options.shape.items()).hole()]
+
+
+def _said_or_chosen(found: TemplateValue, given: Any, options: TemplateValue, fields: TaskFields) -> Pieces:
+    """Return a text as the answer, or the option at the position that it prints: the Harness says any other text as it
+    is, also one that is no option."""
+    if not (found.shape.digits and fields.columns.closed and "{" in str(given)):
+        return found.pieces()
+    chosen = f"nth({options.code}, rank({found.code}, {DIGITS}))"
+    return [Code(f"default({chosen}, {found.code})")]

@@ -122,9 +122,9 @@ def _shots(
     same = split is tested
     if same:
         notes.append(Note("worked examples", "exactly", "of the rows that are asked about: no column is secret"))
-        if not (own.get("split") or task.get("fewshot_split")):
+        if (own.get("split") or task.get("fewshot_split")) != task.get("test_split"):
             remark = (
-                "no row is an example for itself, as it may be in the Harness where a task names no `fewshot_split`"
+                "no row is an example for itself, as it may be in the Harness where `fewshot_split` is no `test_split`"
             )
             notes.append(Note("worked examples", "approximately", remark))
     fields = TaskFields(task.config, split.columns, "shot", split.written)

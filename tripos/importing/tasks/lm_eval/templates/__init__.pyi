@@ -3,6 +3,7 @@ from .columns import (
     TaskColumns as TaskColumns,
 )
 from .fields import (
+    DIGITS as DIGITS,
     TaskFields as TaskFields,
     edge as edge,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -27,6 +28,8 @@ class ColumnShape:
     """Texts of it may be numbers, which a target that is a template reads as positions."""
     brackets: bool = False
     """Texts of it stand in square brackets, which a target that is a template reads as lists."""
+    blank: bool = False
+    """A text of it is empty, or has blanks alone."""
 
     def present(self) -> ColumnShape:
         """Return the shape of what is made of a value, which is not missing."""
@@ -108,6 +111,12 @@ class TaskColumns:
         """Return the columns that the spec names."""
         return list(self.names)
 
+    def blank_in(self, code: str, row: str) -> str | None:
+        """Return a column that an expression over a row looks up and that is empty in some rows; None where none is
+        known to be."""
+        looked_up = set(re.findall(rf"\b{row}\.(\w+)", code))
+        return next((each for each, name in self.names.items() if name in looked_up and self.shapes[each].blank), None)
+
     def declared(self, secret: bool = True) -> list[str]:
         """Return a line for each column that is used, as a data set declares it."""
         wide = max((len(self.names[name]) for name in self.names), default=0)
@@ -134,6 +143,7 @@ def shape_of(values: list[Any]) -> ColumnShape | None:
         found.certain = True
         texts = [each for each in held if isinstance(each, str)]
         found.digits = any(each.isdigit() for each in texts)
+        found.blank = any(not each.strip() for each in texts)
         found.brackets = any(each[:1] == "[" and each[-1:] == "]" for each in texts)
     return found
 

@@ -91,9 +91,9 @@ class TaskFields:
             raise Untranslated(f"`{key}` is a function in Python, `{given}`: --run-python writes what it gives")
         return self.translator(shows).column(f"_{key}")
 
-    def options(self) -> TemplateValue:
-        """Return the options of a question."""
-        found = self.value("doc_to_choice", self.config.get("doc_to_choice"))
+    def options(self, given: Any = None) -> TemplateValue:
+        """Return the options of a question; `given` are those of worked examples, where a task says others for them."""
+        found = self.value("doc_to_choice", self.config.get("doc_to_choice") if given is None else given)
         found.shape.items().want("text")
         if found.kind != "list" or found.shape.items().kind != "text":
             raise Untranslated("options that are no list of texts")
