@@ -30,6 +30,7 @@ def rows(things: tuple[str, ...], first: int) -> list[dict[str, Any]]:
             "number": str(number % 4),
             "answers": [f"{thing} {number}", thing],
             "mixed": f" {number % 4}" if number % 3 else thing,
+            "below": number % 4 - 2,
             "hint": f"Not {thing}." if number % 3 else None,
             "passage": f"A {thing} stood here.\n\nIt was  number {number}; nobody saw it — 谁也没看见.",
         }
@@ -55,6 +56,10 @@ TASKS = {
     + "training_split: train\nnum_fewshot: 2\nfewshot_config: {sampler: first_n, doc_to_choice: ['1', '2', '3', '4']}\n"
     + LETTERS
     + "doc_to_text: question\ndoc_to_target: label\n",
+    "below": CHOICE + FEW + LETTERS + 'doc_to_text: "{{options[below]}}"\ndoc_to_target: below\n'
+    "metric_list: [{metric: acc}, {metric: acc_norm}, {metric: brier_score}, {metric: exact_match}]\n",
+    "from_the_end": FREE + FEW + 'doc_to_text: question\ndoc_to_target: "{{options[label - 1]}}"\n',
+    "placed": FREE + FEW + LETTERS + "doc_to_text: question\ndoc_to_target: below\n",
     "described": CHOICE
     + FEW
     + LETTERS
@@ -131,7 +136,10 @@ def test_prompts_and_figures_are_those_of_lm_eval(tmp_path: Path) -> None:
     "change,told",
     [
         ("", None),
-        ("doc_to_target: hint\n", "an answer is empty where `hint` is, and the Harness puts no delimiters around it then"),
+        (
+            "doc_to_target: hint\n",
+            "an answer is empty where `hint` is, and the Harness puts no delimiters around it then",
+        ),
         ("fewshot_config: {sampler: default}\n", "drawn by the text of the question"),
         ("fewshot_split: test\n", None),
         ("test_split: null\nvalidation_split: test\n", None),

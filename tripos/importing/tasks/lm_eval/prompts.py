@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos.importing.tasks.lm_eval.templates import DIGITS, TaskFields, TemplateValue, edge
+from tripos.importing.tasks.lm_eval.templates import DIGITS, TaskFields, TemplateValue, edge, item_at
 from tripos.importing.tasks.spec_text import Code, Note, Pieces, Untranslated, joined, quoted, template
 
 SEED = 1234
@@ -267,8 +267,8 @@ def _answer(said: Mapping[str, Any], fields: TaskFields) -> Pieces:
         found = TemplateValue(f"first({found.code})", found.shape.items())
     if found.shape.kind == "text":
         return _said_or_chosen(found, given, options, fields)
-    place = f"choose({found.code}, 1, 0)" if found.kind == "bool" else found.code
-    return [TemplateValue(f"nth({options.code}, {place})", options.shape.items()).hole()]
+    place = fields.place("doc_to_target", given, options) if found.kind == "bool" else found
+    return [TemplateValue(item_at(options, place, fields.columns.closed), options.shape.items()).hole()]
 
 
 def _said_or_chosen(found: TemplateValue, given: Any, options: TemplateValue, fields: TaskFields) -> Pieces:

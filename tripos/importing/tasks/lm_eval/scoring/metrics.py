@@ -10,7 +10,7 @@ from tripos.importing.tasks.lm_eval.configs import PythonName
 from tripos.importing.tasks.lm_eval.prompts import Asking
 from tripos.importing.tasks.lm_eval.scoring.figures import FIGURES, KnownFigure, figure_of
 from tripos.importing.tasks.lm_eval.scoring.filters import filtered
-from tripos.importing.tasks.lm_eval.templates import ColumnShape, TaskFields, TemplateValue
+from tripos.importing.tasks.lm_eval.templates import ColumnShape, TaskFields, TemplateValue, item_at
 from tripos.importing.tasks.spec_text import Note, Untranslated, joined, listed, name_of, quoted
 
 DEFAULTS = {
@@ -76,7 +76,7 @@ def scored(config: Mapping[str, Any], fields: TaskFields, asked: Asking, source:
             elif kind == "generate_until":
                 _of_reply(made, config, fields, metric, how, source)
             elif kind == "multiple_choice":
-                _of_choice(made, asked, metric, how, source)
+                _of_choice(made, fields, asked, metric, how, source)
             else:
                 _of_text(made, kind, metric, how)
         except Untranslated as why:
@@ -87,7 +87,9 @@ def scored(config: Mapping[str, Any], fields: TaskFields, asked: Asking, source:
     return made
 
 
-def _of_choice(made: TaskScores, asked: Asking, metric: str, how: Mapping[str, Any], source: Any) -> None:
+def _of_choice(
+    made: TaskScores, fields: TaskFields, asked: Asking, metric: str, how: Mapping[str, Any], source: Any
+) -> None:
     options, place = asked.options, asked.place
     assert options is not None
     assert place is not None
@@ -99,11 +101,14 @@ def _of_choice(made: TaskScores, asked: Asking, metric: str, how: Mapping[str, A
         return
     if asked.several or place.kind == "list":
         raise Untranslated(f"`{metric}` with several contexts or several right options")
+    known = fields.columns.closed
     if metric == "exact_match":
-        made.mean(metric, f"default(nth(said.greedy, {place.code}), false)", metric, how)
+        greedy = item_at(TemplateValue("said.greedy", ColumnShape("list")), place, known)
+        made.mean(metric, f"default({greedy}, false)", metric, how)
     elif metric == "brier_score":
         chances = "sum(power(p, 2) each p in said.probabilities)"
-        made.mean(metric, f"{chances} - 2 * default(nth(said.probabilities, {place.code}), 0) + 1", metric, how)
+        right = item_at(TemplateValue("said.probabilities", ColumnShape("list")), place, known)
+        made.mean(metric, f"{chances} - 2 * default({right}, 0) + 1", metric, how)
     elif metric in ("f1", "mcc"):
         if isinstance(aggregation, PythonName):
             figure = figure_of(source(aggregation))
@@ -166,7 +171,7 @@ def _target(config: Mapping[str, Any], fields: TaskFields) -> TemplateValue:
     if config.get("doc_to_choice") is not None:
         options = fields.options()
         place = fields.place("doc_to_target", given, options)
-        return TemplateValue(f"nth({options.code}, {place.code})", options.shape.items())
+        return TemplateValue(item_at(options, place, fields.columns.closed), options.shape.items())
     found = fields.value("doc_to_target", given, shows=False)
     if found.shape.kind == "list":
         found.shape.items().want("text")

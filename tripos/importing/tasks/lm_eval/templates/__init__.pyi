@@ -9,4 +9,5 @@ from .fields import (
 )
 from .values import (
     TemplateValue as TemplateValue,
+    item_at as item_at,
 )

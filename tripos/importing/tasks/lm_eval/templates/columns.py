@@ -28,6 +28,8 @@ class ColumnShape:
     """Texts of it may be numbers, which a target that is a template reads as positions."""
     brackets: bool = False
     """Texts of it stand in square brackets, which a target that is a template reads as lists."""
+    least: int | None = None
+    """The least of its integers; None where nobody knows it."""
     blank: bool = False
     """A text of it is empty, or has blanks alone."""
 
@@ -143,6 +145,7 @@ def shape_of(values: list[Any]) -> ColumnShape | None:
         found.certain = True
         texts = [each for each in held if isinstance(each, str)]
         found.digits = any(each.isdigit() for each in texts)
+        found.least = min(held, default=None) if found.kind == "integer" else None
         found.blank = any(not each.strip() for each in texts)
         found.brackets = any(each[:1] == "[" and each[-1:] == "]" for each in texts)
     return found

@@ -107,7 +107,7 @@ class TaskFields:
             case "integer":
                 return found
             case "bool":
-                return TemplateValue(f"choose({found.code}, 1, 0)", ColumnShape("integer"))
+                return TemplateValue(f"choose({found.code}, 1, 0)", ColumnShape("integer", least=0))
             case "list" if found.shape.items().kind in ("integer", ""):
                 found.shape.items().want("integer")
                 return found
@@ -124,7 +124,7 @@ class TaskFields:
                 code = f"default(rank({found.code}, {DIGITS}), {code})"
             else:
                 self.assumed[f"the target `{given}` prints no number"] = None
-        return TemplateValue(code, ColumnShape("integer"))
+        return TemplateValue(code, ColumnShape("integer"), sought=True)
 
     def target(self, key: str, given: Any) -> TemplateValue:
         """Return a target where there are options: a text, a position, or positions. One that a condition chooses among
@@ -144,7 +144,9 @@ class TaskFields:
                 texts = [_text_of(each) for each in (body[0].body, body[0].else_)]
                 if all(each.isdigit() for each in texts):
                     condition = self.translator(False).condition(body[0].test)
-                    return TemplateValue(f"choose({condition}, {texts[0]}, {texts[1]})", ColumnShape("integer"))
+                    return TemplateValue(
+                        f"choose({condition}, {texts[0]}, {texts[1]})", ColumnShape("integer", least=0)
+                    )
         return None
 
     def _is_known_column(self, given: str) -> bool:

@@ -19,6 +19,7 @@ from tripos.importing.tasks.lm_eval.templates.values import (
     concatenated,
     constant,
     fallback,
+    item_at,
     shape_called,
 )
 from tripos.importing.tasks.spec_text import Code, Pieces, Untranslated, joined, listed
@@ -113,7 +114,7 @@ class Translator(Conditions):
             count = [self.value(each) for each in call.args]
             if len(count) != 1:
                 raise Untranslated("`range` with a beginning")
-            within = {node.target.name: TemplateValue(alias, ColumnShape("integer"))}
+            within = {node.target.name: TemplateValue(alias, ColumnShape("integer", least=0))}
             over = f"slice({numbers}, 0, {count[0].code})"
         else:
             items = self.value(call)
@@ -122,9 +123,9 @@ class Translator(Conditions):
             over = items.code
             if any(True for _ in _loop_indices(node)):
                 over = f"zip(slice({numbers}, 0, length({items.code})), {items.code})"
-                index = TemplateValue(f"{alias}.first", ColumnShape("integer"))
+                index = TemplateValue(f"{alias}.first", ColumnShape("integer", least=0))
                 within = {node.target.name: TemplateValue(f"{alias}.second", inner), "loop.index0": index}
-                within["loop.index"] = TemplateValue(f"{alias}.first + 1", ColumnShape("integer"))
+                within["loop.index"] = TemplateValue(f"{alias}.first + 1", ColumnShape("integer", least=1))
         with self.naming(within):
             body = joined(list(self._body(node.body)))
         return f'join([{body} each {alias} in {over}], "")'
@@ -200,7 +201,9 @@ class Translator(Conditions):
             if index.constant != -1:
                 raise Untranslated("an index from the end")
             return TemplateValue(f"last({of.code})", inner)
-        return TemplateValue(f"nth({of.code}, {index.code})", inner)
+        if index.constant is None and not self.columns.closed and index.shape.least is None:
+            self.assumed["an index that a row says is not below 0"] = None
+        return TemplateValue(item_at(of, index, self.columns.closed), inner)
 
     def _slice_of(self, of: TemplateValue, part: Any) -> TemplateValue:
         start = self.value(part.start).constant if part.start is not None else 0
@@ -253,7 +256,9 @@ class Translator(Conditions):
     def _add(self, node: Any) -> TemplateValue:
         left, right = self.value(node.left), self.value(node.right)
         if left.shape.kind == right.shape.kind == "integer":
-            return TemplateValue(f"({left.code} + {right.code})", ColumnShape("integer"))
+            one, two = left.shape.least, right.shape.least
+            least = None if one is None or two is None else one + two
+            return TemplateValue(f"({left.code} + {right.code})", ColumnShape("integer", least=least))
         left.shape.want("text")
         right.shape.want("text")
         if "list" in (left.kind, right.kind):
@@ -269,7 +274,9 @@ class Translator(Conditions):
             each.shape.want("integer")
             if each.kind not in ("integer", "number"):
                 raise Untranslated(f"a {each.kind} that is subtracted")
-        return TemplateValue(f"({left.code} - {right.code})", ColumnShape("integer"))
+        known = left.shape.least is not None and isinstance(right.constant, int)
+        least = left.shape.least - right.constant if known else None
+        return TemplateValue(f"({left.code} - {right.code})", ColumnShape("integer", least=least))
 
     def _neg(self, node: Any) -> TemplateValue:
         found = self.value(node.node)

@@ -24,6 +24,8 @@ class TemplateValue:
     """An expression for what is printed, where that is not the value: `None` for a value that is missing."""
     parts: Pieces | None = None
     """The texts that are put together in it."""
+    sought: bool = False
+    """A place among options where a text was sought: below 0 it is none."""
 
     @property
     def kind(self) -> str:
@@ -57,13 +59,23 @@ class TemplateValue:
         return [self.hole()] if self.parts is None else self.parts
 
 
+def item_at(of: TemplateValue, index: TemplateValue, known: bool) -> str:
+    """Return the code for an item of a list at an index that a row says. One below 0 counts from the end, as in Python;
+    that there is none is taken to be so where no row is `known`."""
+    least = index.shape.least
+    if index.constant is not None or index.sought or not known or (least is not None and least >= 0):
+        return f"nth({of.code}, {index.code})"
+    count = f"length({of.code})" if of.members is None else str(len(of.members))
+    return f"nth({of.code}, choose({index.code} < 0, {index.code} + {count}, {index.code}))"
+
+
 def constant(value: Any) -> TemplateValue:
     """Return a value that is written in a template."""
     match value:
         case bool():
             return TemplateValue("true" if value else "false", ColumnShape("bool"), value)
         case int():
-            return TemplateValue(str(value), ColumnShape("integer"), value)
+            return TemplateValue(str(value), ColumnShape("integer", least=value), value)
         case float():
             return TemplateValue(repr(value), ColumnShape("number"), value)
         case str():
@@ -80,8 +92,10 @@ def concatenated(values: Sequence[TemplateValue]) -> TemplateValue:
 
 
 def shape_called(kind: str) -> ColumnShape:
-    """Return the shape of a kind; `texts` is a list of texts."""
-    return ColumnShape("list", item=ColumnShape("text")) if kind == "texts" else ColumnShape(kind)
+    """Return the shape of what a function gives; `texts` is a list of texts, and an integer is a count or a place."""
+    if kind == "texts":
+        return ColumnShape("list", item=ColumnShape("text"))
+    return ColumnShape(kind, least=0 if kind == "integer" else None)
 
 
 def fallback(shape: ColumnShape) -> str:
