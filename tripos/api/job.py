@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tripos.releases import WORKING_TREE, RunOrigin
 from tripos.runs import RecordedBatches, run_row, step_rows, stored_media
 from tripos.ui import SOME_FAILED, Failure
+from tripos_compiler.language import EvaluationStopped
 from tripos_compiler.plan import Grade, Plan
 from tripos_compiler.source import DataError, dataclass
 from tripos_runtime.asking import NO_OTHERS, CallCounters, OtherReplies
@@ -91,6 +92,7 @@ class Job:
     """What was settled, and after how many items, once such a run is over."""
     _engine: Engine | None = None
     _running: asyncio.Task[None] | None = None
+    _interrupted: bool = False
 
     def endpoints(self) -> Sequence[Snapshot]:
         """Return the state of each endpoint."""
@@ -103,9 +105,10 @@ class Job:
             return self.pool.interrupt()
         if self._engine is None or self._running is None or self._running.done():
             return False
-        if self._engine.stopping or at_once:
+        if self._interrupted or at_once:
             self._running.cancel()
             return False
+        self._interrupted = True
         self._engine.stop()
         return True
 
@@ -237,7 +240,7 @@ class Job:
             return _failed(error)
         except DataError as error:
             return RunEnding("failed", Failure("E0307", error.message, error.help, SOME_FAILED))
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, EvaluationStopped):
             return RunEnding("interrupted")
         finally:
             gc.unfreeze()

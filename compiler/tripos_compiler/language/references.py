@@ -7,33 +7,30 @@ nothing else takes the data set, no others need to be written.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import assert_never
 
 from tripos_compiler.plan import (
+    EXPRESSIONS,
     Ask,
-    AtElement,
-    Binary,
     Branches,
     Call,
     Data,
     Dataset,
     Each,
     Expr,
-    Get,
     Hole,
     Items,
     Judging,
+    Let,
     Literal_,
     Loop,
     Made,
     Part,
     Plan,
-    RecordValue,
     Ref,
     Scenario,
     Step,
     Type,
-    Unary,
+    parts_of,
 )
 from tripos_compiler.source import dataclass
 
@@ -102,7 +99,7 @@ def _holes(part: object) -> Iterator[Hole]:
     match part:
         case Hole():
             yield part
-        case Part():
+        case Part() if not isinstance(part, EXPRESSIONS):
             for name in type(part).model_fields:
                 yield from _holes(getattr(part, name))
         case dict():
@@ -133,11 +130,12 @@ def find_looks(scenario: Scenario, dataset: str) -> tuple[Look, ...] | None:
         return None
     found: list[Look] = []
     for expr in _exprs(scenario):
-        parts = list(subexpressions(expr))
-        looks = [look for part in parts if (look := _look(part, dataset, scenario.rows.alias)) is not None]
-        if len(looks) < sum(isinstance(part, Data) and part.dataset == dataset for part in parts):
-            return None
-        found += looks
+        for part in (Items(values=(expr,)), *subexpressions(expr)):
+            look = _look(part, dataset, scenario.rows.alias)
+            found += [look] if look is not None else []
+            taken = sum(isinstance(each, Data) and each.dataset == dataset for each in parts_of(part))
+            if taken > (look is not None):
+                return None
     return tuple(found)
 
 
@@ -183,36 +181,18 @@ def _takes(part: Scenario | Made, dataset: str) -> bool:
 
 
 def subexpressions(expr: Expr) -> Iterator[Expr]:
-    """Yield an expression and all that it is made of.
+    """Yield an expression and all that it is made of; what it has several times, as the value of a `let`, once.
 
     >>> [part.op for part in subexpressions(Unary(operator="not", value=Ref(path=("a",))))]
     ['unary', 'ref']
     """
-    yield expr
-    for part in parts_of(expr):
-        yield from subexpressions(part)
-
-
-def parts_of(expr: Expr) -> tuple[Expr, ...]:
-    """Return what an expression is made of, directly."""
-    match expr:
-        case Unary(value=value):
-            return (value,)
-        case Binary(left=left, right=right):
-            return (left, right)
-        case Items(values=values):
-            return values
-        case RecordValue(fields=fields):
-            return tuple(fields.values())
-        case Call(args=args, named=named):
-            return (*args, *named.values())
-        case Get(of=of) | AtElement(of=of):
-            return (of,)
-        case Each(loop=loop, value=value):
-            return (loop.of, value) if loop.where is None else (loop.of, loop.where, value)
-        case Literal_() | Ref() | Data() | Branches():
-            return ()
-    assert_never(expr)
+    waiting, seen = [expr], set[int]()
+    while waiting:
+        part = waiting.pop()
+        if id(part) not in seen:
+            seen.add(id(part))
+            yield part
+            waiting += reversed(parts_of(part))
 
 
 def looped(loops: Sequence[Loop], value: Expr) -> Expr:
@@ -224,23 +204,10 @@ def looped(loops: Sequence[Loop], value: Expr) -> Expr:
 
 def expressions_of(part: object) -> Iterator[Expr]:
     """Yield every expression of a part of a plan, wherever in it; not those that stand in another."""
+    if isinstance(part, EXPRESSIONS):
+        yield part
+        return
     match part:
-        case (
-            Literal_()
-            | Ref()
-            | Call()
-            | Unary()
-            | Binary()
-            | Items()
-            | RecordValue()
-            | Get()
-            | Data()
-            | Branches()
-            | Each()
-            | AtElement()
-        ):
-            yield part
-            return
         case Part():
             values: Iterable[object] = (getattr(part, name) for name in type(part).model_fields)
         case dict():
@@ -254,22 +221,32 @@ def expressions_of(part: object) -> Iterator[Expr]:
             yield from expressions_of(value)
 
 
-def paths_in(expr: Expr) -> set[tuple[str, ...]]:
+def paths_in(expr: Expr | Let) -> set[tuple[str, ...]]:
     """Return the names, with the fields below them, that an expression looks up; not those of its own loops.
 
     >>> loop = Loop(alias="c", of=Ref(path=("item", "facts")))
     >>> paths_in(Each(loop=loop, value=Ref(path=("c", "text"))))
     {('item', 'facts')}
     """
-    if isinstance(expr, Each):
-        inner = paths_in(expr.value) | (set() if expr.loop.where is None else paths_in(expr.loop.where))
-        return paths_in(expr.loop.of) | {path for path in inner if path[0] != expr.loop.alias}
-    if isinstance(expr, Ref):
-        return {expr.path}
-    return {path for part in parts_of(expr) for path in paths_in(part)}
+    return set(_paths(expr, {}))
 
 
-def names_in(expr: Expr) -> set[str]:
+def _paths(expr: Expr | Let, done: dict[int, frozenset[tuple[str, ...]]]) -> frozenset[tuple[str, ...]]:
+    known = done.get(id(expr))
+    if known is None:
+        parts = parts_of(expr)
+        if isinstance(expr, Ref):
+            known = frozenset((expr.path,))
+        elif isinstance(expr, Each):
+            inner = frozenset[tuple[str, ...]]().union(*(_paths(part, done) for part in parts[1:]))
+            known = _paths(expr.loop.of, done) | {path for path in inner if path[0] != expr.loop.alias}
+        else:
+            known = frozenset[tuple[str, ...]]().union(*(_paths(part, done) for part in parts))
+        done[id(expr)] = known
+    return known
+
+
+def names_in(expr: Expr | Let) -> set[str]:
     """Return the first names of every reference in an expression."""
     return {path[0] for path in paths_in(expr)}
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, get_args
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, SerializationInfo, SerializerFunctionWrapHandler, WrapSerializer
 
 from tripos_compiler.plan.base import Ordered, Part
 
@@ -150,28 +151,28 @@ class Ref(Part):
 class Call(Part):
     op: Literal["call"] = "call"
     function: str
-    args: tuple[Expr, ...] = ()
-    named: dict[str, Expr] = {}
+    args: tuple[Inner, ...] = ()
+    named: dict[str, Inner] = {}
 
 
 class Unary(Part):
     op: Literal["unary"] = "unary"
     operator: Literal["-", "not"]
-    value: Expr
+    value: Inner
 
 
 class Binary(Part):
     op: Literal["binary"] = "binary"
     operator: Literal["+", "-", "*", "/", "==", "!=", "<", "<=", ">", ">=", "and", "or", "in", "not in"]
-    left: Expr
-    right: Expr
+    left: Inner
+    right: Inner
 
 
 class Items(Part):
     """A list written out: `("a", "b")`."""
 
     op: Literal["items"] = "items"
-    values: tuple[Expr, ...]
+    values: tuple[Inner, ...]
 
 
 class RecordValue(Ordered):
@@ -179,14 +180,14 @@ class RecordValue(Ordered):
 
     _mapping = "fields"
     op: Literal["record"] = "record"
-    fields: dict[str, Expr]
+    fields: dict[str, Inner]
 
 
 class Get(Part):
     """A field of a record that an expression yields, `last(history).text`; of a list of records, that of each."""
 
     op: Literal["get"] = "get"
-    of: Expr
+    of: Inner
     field: str
 
 
@@ -231,10 +232,51 @@ class AtElement(Part):
     loops: tuple[str, ...]
 
 
-Expr = Annotated[
-    Literal_ | Ref | Call | Unary | Binary | Items | RecordValue | Get | Data | Branches | Each | AtElement,
-    Field(discriminator="op"),
-]
+class Let(Part):
+    """An expression whose parts that stand in several places have a name, `$1` and so on. `of`, and each of `values`,
+    refer to them. A long expression is written so; in a plan that is read, the parts stand where their names are."""
+
+    op: Literal["let"] = "let"
+    values: dict[str, Inner]
+    of: Inner
+
+
+AnyExpr = Literal_ | Ref | Call | Unary | Binary | Items | RecordValue | Get | Data | Branches | Each | AtElement
+EXPRESSIONS: Final = get_args(AnyExpr)
+"""The classes of expressions."""
+Inner = Annotated[AnyExpr, Field(discriminator="op")]
+"""An expression as a part of another."""
+
+
+class LongForm(NamedTuple):
+    """The form of a long expression: how it is written, with a name for each part that it has several times, and read
+    again."""
+
+    written: Callable[[Expr | Let], Expr | Let]
+    read: Callable[[Let], Expr]
+
+
+long_forms: list[LongForm] = []
+"""The form, which `sharing` knows."""
+
+
+def _write(expr: Expr | Let, write: SerializerFunctionWrapHandler, info: SerializationInfo) -> Any:
+    found = long_forms[0].written(expr)
+    return found.model_dump(mode=info.mode) if isinstance(found, Let) else write(found)
+
+
+def _read(expr: Expr | Let) -> Expr:
+    return long_forms[0].read(expr) if isinstance(expr, Let) else expr
+
+
+if TYPE_CHECKING:
+    Expr = AnyExpr
+else:
+    Expr = Annotated[
+        Annotated[AnyExpr | Let, Field(discriminator="op")],
+        AfterValidator(_read),
+        WrapSerializer(_write),
+    ]
 
 
 class Hole(Part):

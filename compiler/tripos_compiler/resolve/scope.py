@@ -51,11 +51,30 @@ class Typed:
     type: Type
     may: tuple[PossibleLack, ...] = ()
 
+    def __post_init__(self) -> None:
+        if len(self.may) > 1:
+            object.__setattr__(self, "may", _once(self.may))
+
     def under(self, condition: Expr, held: bool = True) -> tuple[PossibleLack, ...]:
         """Return what may still be lacking where a condition holds, or does not."""
         return tuple(
             replace(each, lack=left) for each in self.may for left in unguarded_lacks([each.lack], condition, held)
         )
+
+
+def _once(lacks: Iterable[PossibleLack]) -> tuple[PossibleLack, ...]:
+    """Return lacks, those of one place as one: what is named by a `let` is lacking once, however often it is used. Its
+    reasons are those of all."""
+    found: dict[tuple[Span, str, int], PossibleLack] = {}
+    for each in lacks:
+        key = (each.span, each.lack.why, id(each.lack.needs))
+        known = found.get(key)
+        if known is None:
+            found[key] = each
+        elif known is not each:
+            of = {id(part): part for part in (*known.lack.of, *each.lack.of)}
+            found[key] = replace(known, lack=replace(known.lack, of=tuple(of.values())))
+    return tuple(found.values())
 
 
 def joint_lacks(known: Iterable[Typed]) -> tuple[PossibleLack, ...]:

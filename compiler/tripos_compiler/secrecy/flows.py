@@ -15,7 +15,7 @@ from typing import Protocol, assert_never
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.language import subexpressions
+from tripos_compiler.language import names_in, subexpressions
 from tripos_compiler.language.library import FUNCTIONS, arguments_of
 from tripos_compiler.plan import (
     AtElement,
@@ -150,10 +150,17 @@ class Flows:
     places: SourcePlaces
     known: dict[int, tuple[Expr, Flow]] = field(default_factory=dict)
     """By identity; expressions share what a `let` names."""
+    outer: Flows | None = None
+    """The flows around it, which know of all that looks up none of its `own` names."""
+    own: frozenset[str] = frozenset()
+    looked_up: dict[int, tuple[Expr, set[str]]] = field(default_factory=dict)
+    """By identity, the names in expressions."""
 
     def within(self, names: Mapping[str, Flow]) -> Flows:
         """Return the same where further names are in scope."""
-        return Flows({**self.names, **names}, self.tables, self.revealed, self.places)
+        inner = Flows({**self.names, **names}, self.tables, self.revealed, self.places)
+        inner.outer, inner.own, inner.looked_up = self, frozenset(names), self.looked_up
+        return inner
 
     def all(self, *exprs: Expr | None) -> Secrets:
         """Return everything that expressions tell."""
@@ -164,9 +171,16 @@ class Flows:
         known = self.known.get(id(expr))
         if known is not None:
             return known[1]
+        if self.outer is not None and self.own.isdisjoint(self._names(expr)):
+            return self.outer.of(expr)
         flow = self._of(expr).onward(self.places.named(expr))
         self.known[id(expr)] = (expr, flow)
         return flow
+
+    def _names(self, expr: Expr) -> set[str]:
+        if id(expr) not in self.looked_up:
+            self.looked_up[id(expr)] = (expr, names_in(expr))
+        return self.looked_up[id(expr)][1]
 
     def _of(self, expr: Expr) -> Flow:
         match expr:

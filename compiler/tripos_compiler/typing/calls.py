@@ -289,6 +289,10 @@ def _formula(elaborator: Checker, syntax: CallExpr, formula: FormulaScorer) -> T
     given = arguments(elaborator, syntax, parameters, shape)
     if given is None or elaborator.depth > DEEPEST_FORMULA:
         return None
+    done = elaborator.formulas
+    key = done.key(formula.name.text, elaborator.judge, (each.typed.expr for each in given))
+    if key in done.found:
+        return done.found[key][1]
     takes = Label(syntax.span, f"`{formula.name.text}` takes it")
     scope = {
         each.parameter.name: Binding(
@@ -316,6 +320,8 @@ def _formula(elaborator: Checker, syntax: CallExpr, formula: FormulaScorer) -> T
     for item in said:
         if item.code == "E0804":  # the list is that of the call, and the declaration knows none
             elaborator.error(item.code, item.message, syntax.span, item.help)
+    if typed is not None and not said:
+        done.found[key] = (elaborator.judge, typed)
     return typed
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import field
 from typing import Protocol
 
-from tripos_compiler.plan import Loop, Scorer, Type
+from tripos_compiler.plan import Expr, ExpressionGraph, Loop, Scorer, Type
 from tripos_compiler.resolve import Binding, Program, Scope, Typed
-from tripos_compiler.source import Argument, CallExpr, Span, Syntax
+from tripos_compiler.source import Argument, CallExpr, Span, Syntax, dataclass
 
 
 class Judge(Protocol):
@@ -21,6 +23,18 @@ class Judge(Protocol):
         ...
 
 
+@dataclass
+class FormulaValues:
+    """Formulas that were checked with some arguments: a `let` that calls another twice checks it once."""
+
+    arguments: ExpressionGraph = field(default_factory=ExpressionGraph)
+    found: dict[tuple[str, int, tuple[int, ...]], tuple[Judge | None, Typed]] = field(default_factory=dict)
+
+    def key(self, name: str, judge: Judge | None, given: Iterable[Expr]) -> tuple[str, int, tuple[int, ...]]:
+        """Return what tells a formula with its arguments from others."""
+        return name, id(judge), tuple(self.arguments.add(each) for each in given)
+
+
 class Checker(Protocol):
     """The part of a checker of expressions that calls and operators need (`expressions.Elaborator`)."""
 
@@ -28,6 +42,7 @@ class Checker(Protocol):
     scope: Scope
     judge: Judge | None
     depth: int
+    formulas: FormulaValues
 
     def binding(self, syntax: Syntax) -> Binding | None: ...
     def infer(self, syntax: Syntax) -> Typed | None: ...

@@ -42,7 +42,7 @@ from tripos_compiler.source import (
     describe_syntax,
 )
 from tripos_compiler.typing.calls import call
-from tripos_compiler.typing.checker import Judge
+from tripos_compiler.typing.checker import FormulaValues, Judge
 from tripos_compiler.typing.comprehensions import comprehension, is_comprehension
 from tripos_compiler.typing.operators import check_operator, unbounded
 from tripos_compiler.typing.texts import text_value
@@ -61,6 +61,7 @@ class Elaborator:
         judge: Judge | None = None,
         depth: int = 0,
         language: Binding | None = None,
+        formulas: FormulaValues | None = None,
     ) -> None:
         self.program = program
         self.scope = scope
@@ -69,14 +70,15 @@ class Elaborator:
         """How many formula scorers it stands in."""
         self.language = scope.get("language", language)
         """The language at hand, where there is one."""
+        self.formulas: FormulaValues = formulas if formulas is not None else FormulaValues()
 
     def within(self, scope: Scope) -> Elaborator:
         """Return the same for the body of a formula scorer, whose names are its parameters only."""
-        return Elaborator(self.program, scope, self.judge, self.depth + 1, self.language)
+        return Elaborator(self.program, scope, self.judge, self.depth + 1, self.language, self.formulas)
 
     def inside(self, scope: Scope, judge: Judge | None) -> Elaborator:
         """Return the same where further names are in scope, and a judge is asked for each of several elements."""
-        return Elaborator(self.program, scope, judge, self.depth, self.language)
+        return Elaborator(self.program, scope, judge, self.depth, self.language, self.formulas)
 
     def locale(self) -> Typed | None:
         """Return the locale that numbers are read in; None where it is the one that is read where none is given."""

@@ -17,6 +17,7 @@ from typing import Any
 
 import orjson
 
+from tripos_compiler.language import EvaluationStopped
 from tripos_compiler.language.library import with_functions
 from tripos_compiler.plan import Plan, digest
 from tripos_compiler.source import dataclass
@@ -148,6 +149,9 @@ class Engine:
             await self._maker.make()
         except Halted:
             return
+        except EvaluationStopped:
+            self.stop()
+            return
         except Exception as error:  # as of a case
             self.trouble = self.trouble or error
             self.stop()
@@ -230,6 +234,9 @@ class Engine:
             except asyncio.CancelledError:
                 raise
             except Halted:
+                return
+            except EvaluationStopped:  # what it was for is done by another run
+                self.stop()
                 return
             except Exception as error:  # the calls under way are finished
                 self.trouble = self.trouble or error

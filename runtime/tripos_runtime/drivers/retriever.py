@@ -7,7 +7,7 @@ import asyncio
 from dataclasses import field
 
 from tripos_compiler.language import Unavailable, evaluate
-from tripos_compiler.plan import Retrieve
+from tripos_compiler.plan import Retrieve, written
 from tripos_compiler.source import dataclass
 from tripos_runtime.asking import Lane
 from tripos_runtime.program import Names
@@ -52,7 +52,7 @@ class Retriever:
         self, collection: Collection, measure: SimilarityCall, model: str, lane: Lane, names: Names
     ) -> VectorIndex:
         """Return the vectors of the elements."""
-        key = f"{model} {measure.text.model_dump_json()}"
+        key = f"{model} {written(measure.text).model_dump_json()}"
         async with self._making.setdefault(key, asyncio.Lock()):
             if key not in collection.vectors:
                 texts = collection.texts(measure.text, names.values)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from tripos_compiler.language import Unavailable, evaluate
 from tripos_compiler.language.library import json
-from tripos_compiler.plan import Retrieve
+from tripos_compiler.plan import Retrieve, written
 from tripos_runtime.asking import AGAIN, NO_OTHERS, OK, PENDING, OtherReplies, TakenCounts
 from tripos_runtime.datasets import Case
 from tripos_runtime.forecast.sizes import Size
@@ -59,7 +59,7 @@ class ForeseenVectors:
         for number, measure in enumerate(chooser.parted(step).measures):
             if measure.kind != "similarity":
                 continue
-            source = f"{model} {id(collection)} {measure.text.model_dump_json()}"
+            source = f"{model} {id(collection)} {written(measure.text).model_dump_json()}"
             if source not in self._indexes:
                 self._indexes[source] = self._index(model, collection.texts(measure.text, names.values))
             index = self._indexes[source]
@@ -104,7 +104,7 @@ class ForeseenVectors:
                 if reason.status != PENDING:
                     return Texts()
                 waiting += 1
-            source = f"{model} {id(collection)} {measure.text.model_dump_json()}"
+            source = f"{model} {id(collection)} {written(measure.text).model_dump_json()}"
             if self._sources.get(source, -1) < surety:  # also where it was less sure so far that they are needed
                 self._sources[source] = surety
                 wanted += [text for text in collection.texts(measure.text, names.values) if text is not None]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tripos_compiler.language import Unavailable
-from tripos_compiler.plan import Call
+from tripos_compiler.plan import Call, written
 
 Key = tuple[Hashable, str, int]
 """For what it is evaluated, which expression it is, and the how manieth time."""
@@ -25,7 +25,7 @@ class Shown:
         """Return what tells a call from others."""
         known = self._texts.get(id(call))
         if known is None or known[0] is not call:
-            known = self._texts[id(call)] = (call, call.model_dump_json())
+            known = self._texts[id(call)] = (call, written(call).model_dump_json())
         return known[1]
 
 

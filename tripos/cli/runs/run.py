@@ -7,7 +7,6 @@ import contextlib
 import os
 import shlex
 import shutil
-import signal
 import sys
 import time
 from argparse import Namespace
@@ -33,6 +32,7 @@ from tripos.api import (
 from tripos.cli.inputs import compile_given, warning_printer, with_stand_ins
 from tripos.cli.progress import Ended, Events, shown_progress, summary_data, summary_lines, wrapped
 from tripos.cli.reports import show_headline, store_options, write_junit
+from tripos.cli.runs.interrupts import heard
 from tripos.releases.frozen import withheld_note
 from tripos.settings import ChosenSettings, Config, chosen_settings, without_keys
 from tripos.ui import (
@@ -267,10 +267,7 @@ class _Run:
             if job.interrupt():
                 print_stderr(localized("\nfinishing the calls under way; Ctrl-C again stops at once"))
 
-        with contextlib.suppress(NotImplementedError):  # Windows
-            for number in (signal.SIGINT, signal.SIGTERM):  # the latter from a cluster whose time is over
-                asyncio.get_running_loop().add_signal_handler(number, interrupted)
-        async with shown_progress(
+        progress = shown_progress(
             job.tally,
             endpoints=job.endpoints,
             budget=job.budget,
@@ -278,8 +275,10 @@ class _Run:
             events=self.events,
             quiet=self.options.json or self._events_on_stdout or self.talking,
             secrets=self.chosen.secrets,
-        ):
-            yield
+        )
+        with heard(interrupted):
+            async with progress:
+                yield
 
 
 def _machines(ended: Ended, report: Report | None) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import field
 from itertools import product
 from typing import Final
 
@@ -64,6 +65,8 @@ class Ranges:
 
     fields: Mapping[str, Mapping[str, Type]]
     gives: Mapping[str, Type | None]
+    _known: dict[tuple[int, int], tuple[Scenario, Expr, Range]] = field(default_factory=dict, compare=False)
+    """By identity; expressions share what a `let` names."""
 
     def scale_of(self, scenario: Scenario, step: Giving) -> Range | None:
         """Return the scale that is declared for the values of a step; None where there is none, or one end of it
@@ -94,6 +97,12 @@ class Ranges:
 
     def of(self, scenario: Scenario, expr: Expr) -> Range:
         """The ends of a number, where it has a value."""
+        key = id(scenario), id(expr)
+        if key not in self._known:
+            self._known[key] = (scenario, expr, self._of(scenario, expr))
+        return self._known[key][2]
+
+    def _of(self, scenario: Scenario, expr: Expr) -> Range:
         type_ = self.type_at(scenario, expr)
         if type_ is not None:
             ends = ends_of(type_)
@@ -271,13 +280,13 @@ def enclosing_range(ranges: Iterable[Range]) -> Range:
 
 def _below(type_: Type | Mapping[str, Type] | None, path: Iterable[str]) -> Type | None:
     """Return the type of what stands behind the dots; of a list of records, a list of that of each."""
-    for field in path:
+    for name in path:
         if type_ is None or isinstance(type_, Mapping):
-            type_ = None if type_ is None else type_.get(field)
+            type_ = None if type_ is None else type_.get(name)
         elif type_.kind == "record":
-            type_ = type_.fields.get(field)
-        elif type_.kind == "list" and type_.of.kind == "record" and field in type_.of.fields:
-            type_ = type_.model_copy(update={"of": type_.of.fields[field]})
+            type_ = type_.fields.get(name)
+        elif type_.kind == "list" and type_.of.kind == "record" and name in type_.of.fields:
+            type_ = type_.model_copy(update={"of": type_.of.fields[name]})
         else:
             return None
     return None if isinstance(type_, Mapping) else type_

@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final, Literal
 
 from tripos_compiler.language.library.partiality import Known
@@ -86,36 +87,48 @@ def find_lacks(expr: Expr) -> Iterator[Lack]:
     """Yield everything that may be lacking for an expression of a plan to have a value, those parts left out that a
     condition in it sees to. Types are not known of a plan's expressions, so there may be fewer lacks than it says,
     never more."""
+    return iter(_lacks(expr, {}))
+
+
+def _lacks(expr: Expr, done: dict[int, tuple[Lack, ...]]) -> tuple[Lack, ...]:
+    """Return the lacks of an expression, each once; those that are `done` by identity, since a `let` may stand in
+    several places."""
+    if id(expr) not in done:
+        done[id(expr)] = tuple({id(each): each for each in _each_lack(expr, partial(_lacks, done=done))}.values())
+    return done[id(expr)]
+
+
+def _each_lack(expr: Expr, lacks: Callable[[Expr], tuple[Lack, ...]]) -> Iterator[Lack]:
     match expr:
         case Unary(value=value) | Get(of=value) | AtElement(of=value):
-            yield from find_lacks(value)
+            yield from lacks(value)
         case Each(loop=loop, value=value):
-            yield from find_lacks(loop.of)
+            yield from lacks(loop.of)
             if loop.where is None:
-                yield from find_lacks(value)
+                yield from lacks(value)
             else:
-                yield from (*find_lacks(loop.where), *unguarded_lacks(find_lacks(value), loop.where, True))
+                yield from (*lacks(loop.where), *unguarded_lacks(lacks(value), loop.where, True))
         case Items(values=values):
             for value in values:
-                yield from find_lacks(value)
+                yield from lacks(value)
         case RecordValue(fields=fields):
             for value in fields.values():
-                yield from find_lacks(value)
+                yield from lacks(value)
         case Binary(operator="and" | "or", left=left, right=right):
-            yield from find_lacks(left)
-            yield from unguarded_lacks(find_lacks(right), left, expr.operator == "and")
+            yield from lacks(left)
+            yield from unguarded_lacks(lacks(right), left, expr.operator == "and")
         case Binary(left=left, right=right):
-            yield from (*find_lacks(left), *find_lacks(right))
+            yield from (*lacks(left), *lacks(right))
         case Call(function="choose"):
             given = arguments_of(expr)
-            yield from find_lacks(given["condition"])
-            yield from unguarded_lacks(find_lacks(given["this"]), given["condition"], True)
-            yield from unguarded_lacks(find_lacks(given["other"]), given["condition"], False)
+            yield from lacks(given["condition"])
+            yield from unguarded_lacks(lacks(given["this"]), given["condition"], True)
+            yield from unguarded_lacks(lacks(given["other"]), given["condition"], False)
         case Call(function="default"):
-            yield from find_lacks(arguments_of(expr)["fallback"])
+            yield from lacks(arguments_of(expr)["fallback"])
         case Call(args=args, named=named):
             for value in (*args, *named.values()):
-                yield from find_lacks(value)
+                yield from lacks(value)
     own = lack_of(expr)
     if own is not None:
         yield own
@@ -129,8 +142,16 @@ def unguarded_lacks(found: Iterable[Lack], condition: Expr, held: bool) -> Itera
             yield Lack(lack.why, lack.guard, (*lack.of, condition), lack.needs)
 
 
-def known_of(expr: Expr, type_: Type | None = None) -> Known:
-    """Return what can be told of a value without knowing any name in it."""
+def known_of(expr: Expr, type_: Type | None = None, done: dict[int, Known] | None = None) -> Known:
+    """Return what can be told of a value without knowing any name in it; of parts that are `done`, by identity, what
+    was told of them."""
+    done = {} if done is None else done
+    if id(expr) not in done:
+        done[id(expr)] = _known(expr, type_, partial(known_of, done=done))
+    return done[id(expr)]
+
+
+def _known(expr: Expr, type_: Type | None, known_of: Callable[[Expr], Known]) -> Known:
     match expr:
         case Literal_(value=bool() as value):
             return Known(written=value)
@@ -154,7 +175,7 @@ def known_of(expr: Expr, type_: Type | None = None) -> Known:
             least = [known.least for known in every if known.least is not None]
             return Known(least=max(least)) if least else Known()
         case Call(function=name) if name in FUNCTIONS:
-            return _known_call(name, arguments_of(expr), type_)
+            return _known_call(name, arguments_of(expr), type_, known_of)
     return _typed(type_)
 
 
@@ -189,7 +210,7 @@ def _sum_or_product(sign: str, left: Known, right: Known) -> Known:
     return Known(least=left.least * right.least, nonzero=left.positive and right.positive)
 
 
-def _known_call(name: str, given: Mapping[str, Expr], type_: Type | None) -> Known:
+def _known_call(name: str, given: Mapping[str, Expr], type_: Type | None, known_of: Callable[[Expr], Known]) -> Known:
     if name == "length":
         return Known(least=known_of(given["value"]).items)
     if name in COUNTS or name == "abs":
@@ -299,12 +320,25 @@ def facts_of(condition: Expr, held: bool) -> Iterator[Expr]:
     >>> [fact.path for fact in facts_of(Binary(operator="and", left=a, right=b), True)]
     [('a',), ('b',)]
     """
+    return iter(_facts(condition, held, {}))
+
+
+def _facts(condition: Expr, held: bool, done: dict[tuple[int, bool], tuple[Expr, ...]]) -> tuple[Expr, ...]:
+    """Return the facts, each once; those that are `done` by identity."""
+    key = id(condition), held
+    if key not in done:
+        found = _each_fact(condition, held, partial(_facts, done=done))
+        done[key] = tuple({id(each): each for each in found}.values())
+    return done[key]
+
+
+def _each_fact(condition: Expr, held: bool, facts: Callable[[Expr, bool], tuple[Expr, ...]]) -> Iterator[Expr]:
     match condition:
         case Unary(operator="not", value=value):
-            yield from facts_of(value, not held)
+            yield from facts(value, not held)
         case Binary(operator="and" | "or" as sign, left=left, right=right):
             if (sign == "and") == held:
-                yield from (*facts_of(left, held), *facts_of(right, held))
+                yield from (*facts(left, held), *facts(right, held))
         case Binary(operator="in" | "not in" as sign, left=left, right=right):
             if (sign == "in") == held:
                 yield Binary(operator="in", left=left, right=right)

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tripos_compiler.language import OPENINGS, expressions_of, printed_axes, row_identity, subexpressions
+from tripos_compiler.language import OPENINGS, expressions_of, printed_axes, row_identity
 from tripos_compiler.language.library import RETRIEVING, raised_version, version_of
 from tripos_compiler.plan import (
+    EXPRESSIONS,
     Ask,
     Branches as TreeValue,
     Call,
@@ -33,6 +34,8 @@ from tripos_compiler.plan import (
     Step,
     Verdict,
     digest,
+    written,
+    written_parts,
 )
 from tripos_compiler.resolve import Program
 
@@ -216,7 +219,7 @@ class StepFingerprints:
         """Return what an expression takes from outside the row: data sets, trees, functions of the user's, and versions
         of the library's."""
         found: list[object] = []
-        for part in () if expr is None else subexpressions(expr):
+        for part in () if expr is None else written_parts(expr):
             if isinstance(part, Data):
                 found.append(self._data(part.dataset))
             elif isinstance(part, TreeValue) and part.tree in self.program.trees:
@@ -263,4 +266,6 @@ _APART: Mapping[type[Part], frozenset[str]] = {
 
 
 def _json_part(part: Part | None) -> Any:
+    if isinstance(part, EXPRESSIONS):
+        part = written(part)
     return None if part is None else part.model_dump(mode="json")

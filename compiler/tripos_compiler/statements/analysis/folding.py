@@ -8,24 +8,23 @@ from typing import Any, TypeVar
 from tripos_compiler.language import Unavailable, evaluate, names_in
 from tripos_compiler.language.library import FUNCTIONS
 from tripos_compiler.plan import (
+    AtElement,
     Binary,
     Call,
     DeclaredSettings,
-    Each,
     Expr,
-    Get,
     Hole,
     Items,
     Literal_,
     Loop,
     Part,
     Passage,
-    RecordValue,
     Ref,
     SettingCase,
     Template,
     Texts,
     Unary,
+    map_parts,
 )
 
 TRUE = Literal_(value=True)
@@ -33,29 +32,15 @@ FALSE = Literal_(value=False)
 
 
 def map_expression(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
-    """Return the expression with every part changed, the innermost first."""
-    match expr:
-        case Unary(value=value):
-            expr = expr.model_copy(update={"value": map_expression(value, change)})
-        case Binary(left=left, right=right):
-            expr = expr.model_copy(
-                update={"left": map_expression(left, change), "right": map_expression(right, change)}
-            )
-        case Items(values=values):
-            expr = expr.model_copy(update={"values": tuple(map_expression(value, change) for value in values)})
-        case RecordValue(fields=fields):
-            expr = expr.model_copy(
-                update={"fields": {key: map_expression(value, change) for key, value in fields.items()}}
-            )
-        case Call(args=args, named=named):
-            inner = {key: map_expression(value, change) for key, value in named.items()}
-            expr = expr.model_copy(update={"args": tuple(map_expression(arg, change) for arg in args), "named": inner})
-        case Get(of=of):
-            expr = expr.model_copy(update={"of": map_expression(of, change)})
-        case Each(loop=loop, value=value):
-            inside = {"loop": map_loop(loop, change), "value": map_expression(value, change)}
-            expr = expr.model_copy(update=inside)
-    return change(expr)
+    """Return the expression with every part changed, the innermost first; one that stands in several places once."""
+    done: dict[int, Expr] = {}
+
+    def changed(part: Expr) -> Expr:
+        if id(part) not in done:
+            done[id(part)] = change(part if isinstance(part, AtElement) else map_parts(part, changed))
+        return done[id(part)]
+
+    return changed(expr)
 
 
 PartT = TypeVar("PartT", bound=Part)

@@ -12,15 +12,7 @@ from dataclasses import field
 from functools import partial
 from typing import Any, Final
 
-from tripos_compiler.language import (
-    LAZY,
-    Unavailable,
-    evaluate,
-    names_in,
-    parts_of,
-    subexpressions,
-    without_reveal,
-)
+from tripos_compiler.language import LAZY, Unavailable, evaluate, names_in, subexpressions, without_reveal
 from tripos_compiler.language.library import FUNCTIONS
 from tripos_compiler.plan import (
     Ask,
@@ -44,6 +36,7 @@ from tripos_compiler.plan import (
     Texts,
     Unary,
     Verdict,
+    parts_of,
 )
 from tripos_compiler.source import dataclass
 from tripos_compiler.statements.analysis.step_uses import CALLING, asked_for, taken
@@ -94,6 +87,7 @@ class StepOutcomes:
         self._looks: dict[Hashable, tuple[Callable[[Case], Hashable], Hashable]] = {}
         """What was looked at in the case at hand, in order, and what was seen."""
         self._outcomes: dict[int, frozenset[bool]] = {}
+        self._values: dict[int, tuple[Expr, frozenset[str]]] = {}
 
     def always(self, step: Step) -> bool:
         """Return true if a step takes place in every case, whatever is replied."""
@@ -137,7 +131,7 @@ class StepOutcomes:
     ) -> tuple[_Branch | bool | None, Sequence[tuple[Callable[[Case], Hashable], Hashable]], bool | None]:
         """Return the beginning of a step's tree, what is looked at in a case and what was seen, and what it comes
         to."""
-        self._looks, self._outcomes = {}, {}
+        self._looks, self._outcomes, self._values = {}, {}, {}
         done = self._done(step, case)
         found = None if len(done) > 1 else True in done
         looks = list(self._looks.values())
@@ -270,7 +264,12 @@ class StepOutcomes:
 
     def _value(self, expr: Expr, case: Case) -> frozenset[str]:
         """Return what may be of an expression: that it is there or holds, that it does not hold, that it has no
-        value."""
+        value. It is worked out once a case."""
+        if id(expr) not in self._values:
+            self._values[id(expr)] = (expr, self._new_value(expr, case))
+        return self._values[id(expr)][1]
+
+    def _new_value(self, expr: Expr, case: Case) -> frozenset[str]:
         if self._decided(expr):
             return frozenset((self._seen(id(expr), partial(_outcome, expr), case),))
         match expr:

@@ -21,6 +21,7 @@ from tripos_compiler.plan import (
     Scorer,
     Type,
     Verdict,
+    written,
 )
 from tripos_compiler.resolve import NamedColumn, Program, Typed, scorer_name
 from tripos_compiler.source import CallExpr, Name, Span, Syntax
@@ -324,7 +325,7 @@ def _loop_of_column(steps: Steps, syntax: Syntax, where: Syntax | None) -> LoopS
         return None
     if not all(steps.elements[text] for text in used):
         return False
-    loops = {loop.of.model_dump_json() for text in used for _, loop in steps.elements[text]}
+    loops = {written(loop.of).model_dump_json() for text in used for _, loop in steps.elements[text]}
     if len(loops) > 1:
         name = next(iter(used.values()))
         message = "this looks at elements of two lists, which are no pairs"

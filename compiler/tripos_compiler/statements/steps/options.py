@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from tripos_compiler.constructs import Statement
 from tripos_compiler.language import subexpressions
 from tripos_compiler.language.library import FUNCTIONS
-from tripos_compiler.plan import Call, Expr, IntegerType, ListType, Literal_, TextType, Type
+from tripos_compiler.plan import Call, Expr, IntegerType, ListType, Literal_, TextType, Type, written
 from tripos_compiler.resolve import Binding, Program, Scope
 from tripos_compiler.source import Text
 from tripos_compiler.statements.steps.steps import Steps
@@ -85,10 +85,10 @@ def _literal(statement: Statement, slot: str) -> dict[str, Literal_]:
 def letter_shown(scope: Scope, options: Sequence[Statement], told: Sequence[Expr]) -> Binding | None:
     """Return the letter of the right option of the first `options` whose options a prompt shows; None where it shows
     none."""
-    shown = {part.model_dump_json() for expr in told for part in subexpressions(expr)}
+    shown = {written(part).model_dump_json() for expr in told for part in subexpressions(expr)}
     for each in options:
         fields = scope[each.name().text].fields
         values = [value for name in ("text", "options") if (value := fields[name].value) is not None]
-        if any(value.model_dump_json() in shown for value in values):
+        if any(written(value).model_dump_json() in shown for value in values):
             return fields["letter"]
     return None

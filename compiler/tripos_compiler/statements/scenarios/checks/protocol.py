@@ -13,7 +13,7 @@ from typing import Any
 from tripos_compiler.constructs import Statement
 from tripos_compiler.language import NoValue, Unavailable, evaluate, names_in, paths_in, subexpressions
 from tripos_compiler.language.library import arguments_of
-from tripos_compiler.plan import Ask, Call, Column, Converse, Expr, Retrieve, Scenario, Score, Step
+from tripos_compiler.plan import Ask, Call, Column, Converse, Expr, Retrieve, Scenario, Score, Step, written
 from tripos_compiler.resolve import Program
 from tripos_compiler.source import Span
 from tripos_compiler.statements.analysis import step_expressions
@@ -136,7 +136,7 @@ def _options(
         for expr in step_expressions(step):
             for call in (part for part in subexpressions(expr) if isinstance(part, Call) and part.function in LETTERED):
                 options = arguments_of(call)[LETTERED[call.function]]
-                key = options.model_dump_json()
+                key = written(options).model_dump_json()
                 if not names_in(options) <= known or key in seen:
                     continue
                 where = _place(steps, step)

@@ -14,7 +14,7 @@ from typing import Any
 
 from tripos_compiler.language import Fault, Unavailable, evaluate, names_in, paths_in, subexpressions
 from tripos_compiler.language.library import arguments_of
-from tripos_compiler.plan import Ask, Binary, Call, Expr, Scenario, Score, Treatment, Type
+from tripos_compiler.plan import Ask, Binary, Call, Expr, Scenario, Score, Treatment, Type, written
 from tripos_compiler.resolve import Program
 from tripos_compiler.source import Span, dataclass
 from tripos_compiler.statements.scenarios.contexts import ScenarioCases
@@ -243,7 +243,7 @@ class _Scored:
         plain = type_ is None or type_.kind == "text"
         values: list[Any] = list(CONSTANTS) if type_ is None or plain else list(_values(type_))
         wanted: dict[str, Callable[[Mapping[str, Any]], Any]] = {
-            key.model_dump_json(): partial(_value, key) for _, key in self._compared()
+            written(key).model_dump_json(): partial(_value, key) for _, key in self._compared()
         }
         fields = sorted(path[1] for path in paths_in(self.score.value) if path[0] == self.alias and len(path) > 1)
         wanted |= {field: partial(_field, self.alias, field) for field in fields}

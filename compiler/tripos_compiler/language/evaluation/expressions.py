@@ -7,13 +7,25 @@ is `not_applicable`. Any other exception is a bug of ours, and a `Fault`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set as AbstractSet
+from contextlib import suppress
 from itertools import repeat
 from operator import add, mul, sub, truediv
 from types import MappingProxyType
 from typing import Any, Final
 
+from tripos_compiler.language.evaluation.absence import (
+    NOT_APPLICABLE,
+    UNDEFINED,
+    Deferred,
+    Fault,
+    Missing,
+    NoValue,
+    PartialRecord,
+    Unavailable,
+)
+from tripos_compiler.language.evaluation.linear import linear
+from tripos_compiler.language.evaluation.statuses import REPLIES, decided_by, status_of, status_of_call
 from tripos_compiler.language.library import (
     FUNCTIONS,
     LARGEST,
@@ -34,6 +46,8 @@ from tripos_compiler.plan import (
     Expr,
     Get,
     Items,
+    Let,
+    LetRef,
     Literal_,
     Loop,
     RecordValue,
@@ -45,53 +59,8 @@ DATA = "@data"
 """The name under which `evaluate` finds the rows of every data set that is used as a value, by its name."""
 TREES = "@trees"
 """The name under which `evaluate` finds every tree that is used as a value, by its name."""
-REPLIES = "@replies"
-"""The name under which `evaluate` finds the names whose values follow from what a model said."""
 PLACE = "#"
 """What begins the name under which `evaluate` finds the place of an element in its list."""
-
-UNDEFINED: Final = "undefined"
-NOT_APPLICABLE: Final = "not_applicable"
-
-
-class Unavailable(Exception):
-    """A value that a step did not yield, for example a field of a reply that could not be read."""
-
-    def __init__(self, step: str, status: str, reason: str = "") -> None:
-        super().__init__(reason or f"`{step}` has no value: {status}")
-        self.step = step
-        self.status = status
-
-    @property
-    def reason(self) -> str:
-        """Return why there is no value, in a line without the texts of replies and items."""
-        return str(self)
-
-
-class NoValue(Unavailable):
-    """An expression that has no value, though all that it looks up is there: `undefined` where that is because of a
-    reply, else `not_applicable`."""
-
-    def __init__(self, status: str, reason: str) -> None:
-        super().__init__("the expression", status, reason)
-
-
-class Fault(Exception):
-    """A function or an operator of ours that failed in a way that it does not declare."""
-
-
-class Missing:
-    """Stands in a record for what a step did not yield; reading it raises `Unavailable`."""
-
-    def __init__(self, step: str, status: str, reason: str = "") -> None:
-        self.step = step
-        self.status = status
-        self.reason = reason
-
-
-class PartialRecord(dict[str, Any]):
-    """A record that an expression writes out, of which a field is `Missing`: the others can be read."""
-
 
 KEEPING: Final = ("length", "slice", "nth", "first", "last", "without_last", "picked", "zip")
 """The functions that look at no element of a list: it is there where a field of one is missing."""
@@ -100,7 +69,8 @@ _COMPUTED: Final = MappingProxyType({"+": add, "-": sub, "*": mul, "/": truediv}
 
 
 def evaluate(expr: Expr, names: Mapping[str, Any]) -> Any:
-    """Return the value of an expression.
+    """Return the value of an expression. A part of it that stands in several places, as what a `let` names, or that is
+    the same for every element of a list, is evaluated once.
 
     Raises `Unavailable` where it needs what a step did not yield, and where it has no value (`NoValue`): a division by
     zero, an item that a list does not have, a number past all bounds, an answer that could not be read. Raises `Fault`
@@ -109,11 +79,48 @@ def evaluate(expr: Expr, names: Mapping[str, Any]) -> Any:
     >>> evaluate(Binary(operator="+", left=Literal_(value=1), right=Ref(path=("item", "n"))), {"item": {"n": 2}})
     3
     """
+    return _value(linear(expr), names)
+
+
+def _value(expr: Expr | Let, names: Mapping[str, Any]) -> Any:
+    """Return the value of an expression whose parts are named."""
     return _EVALUATED[type(expr)](expr, names)
 
 
+class LetValue(Deferred):
+    """Stands for a part that a `Let` names: evaluated when it is first read, and once."""
+
+    def __init__(self, expr: Expr, names: Mapping[str, Any]) -> None:
+        self.expr = expr
+        self.names = names
+        self.found: list[Any] = []
+        self.lacking: Unavailable | None = None
+
+    def there(self) -> Any:
+        if self.lacking is not None:
+            raise self.lacking.with_traceback(None)
+        if not self.found:
+            try:
+                self.found.append(_value(self.expr, self.names))
+            except Unavailable as lacking:
+                self.lacking = lacking
+                raise
+        return self.found[0]
+
+
+def _let(expr: Let, names: Mapping[str, Any]) -> Any:
+    inner = dict(names)
+    replies = set(names.get(REPLIES, ()))
+    for name, value in expr.values.items():
+        inner[name] = LetValue(value, inner)
+        if replies and not replies.isdisjoint(names_in(value)):
+            replies.add(name)
+    inner[REPLIES] = replies
+    return _value(expr.of, inner)
+
+
 def _unary(expr: Unary, names: Mapping[str, Any]) -> Any:
-    inner = evaluate(expr.value, names)
+    inner = _value(expr.value, names)
     return -inner if expr.operator == "-" else not inner
 
 
@@ -126,7 +133,7 @@ def _called_value(expr: Call, names: Mapping[str, Any]) -> Any:
 
 
 def _field(expr: Get, names: Mapping[str, Any]) -> Any:
-    record = evaluate(expr.of, names)
+    record = _value(expr.of, names)
     return _of_each(record, expr.field) if isinstance(record, list) else _bounded(_at(record, expr.field), expr, names)
 
 
@@ -142,7 +149,7 @@ def _record(expr: RecordValue, names: Mapping[str, Any]) -> dict[str, Any]:
     found = PartialRecord()
     for name, value in expr.fields.items():
         try:
-            found[name] = evaluate(value, names)
+            found[name] = _value(value, names)
         except Unavailable as reason:
             found[name] = Missing(reason.step, reason.status, reason.reason)
     return found if any(isinstance(each, Missing) for each in found.values()) else dict(found)
@@ -158,64 +165,46 @@ def _whole(value: Any) -> Any:
 
 def elements(loop: Loop, names: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the names seen beside each element, in one mapping that changes. Raises `NoValue` of too long a list."""
-    listed = evaluate(loop.of, names)
+    return _elements(loop, names, evaluate(loop.of, names))
+
+
+def _elements(loop: Loop, names: Mapping[str, Any], listed: Any) -> Iterator[dict[str, Any]]:
     if loop.most is not None and len(listed) > loop.most:
-        raise NoValue(_status(loop.of, names), f"the list has {len(listed)} elements, more than {loop.most}")
-    inner = {**names, REPLIES: {*names.get(REPLIES, ()), *((loop.alias,) * (_status(loop.of, names) == UNDEFINED))}}
+        raise NoValue(status_of(loop.of, names), f"the list has {len(listed)} elements, more than {loop.most}")
+    inner = {**names, REPLIES: {*names.get(REPLIES, ()), *((loop.alias,) * (status_of(loop.of, names) == UNDEFINED))}}
     for place, element in enumerate(sorted(listed) if isinstance(listed, AbstractSet) else listed):
         inner[loop.alias], inner[PLACE + loop.alias] = element, place
         yield inner
 
 
 def _each(expr: Each, names: Mapping[str, Any]) -> list[Any]:
-    kept = _all_of(repeat(expr), elements(expr.loop, names), element_value)
+    kept = _all_of(repeat(expr), _elements(expr.loop, names, _value(expr.loop.of, names)), _element_value)
     return [value for each in kept for value in each]
 
 
 def element_value(expr: Each, names: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the value for an element of a list; nothing where the condition does not hold."""
-    if (where := expr.loop.where) is None:
-        return (evaluate(expr.value, names),)
-    return (_under(where, expr.value, names),) if evaluate(where, names) else ()
+    where = None if expr.loop.where is None else linear(expr.loop.where)
+    return _value_at(where, linear(expr.value), names)
+
+
+def _element_value(expr: Each, names: Mapping[str, Any]) -> tuple[Any, ...]:
+    return _value_at(expr.loop.where, expr.value, names)
+
+
+def _value_at(where: Expr | Let | None, value: Expr | Let, names: Mapping[str, Any]) -> tuple[Any, ...]:
+    if where is None:
+        return (_value(value, names),)
+    return (_under(where, value, names),) if _value(where, names) else ()
 
 
 def _verdict_at(expr: AtElement, names: Mapping[str, Any]) -> Any:
-    return _there(evaluate(expr.of, names)[tuple(names[PLACE + alias] for alias in expr.loops)])
+    return _there(_value(expr.of, names)[tuple(names[PLACE + alias] for alias in expr.loops)])
 
 
 def _rows(expr: Data, names: Mapping[str, Any]) -> Any:
     rows = names[DATA][expr.dataset]
     return [row if expr.field is None else row[expr.field] for row in rows]
-
-
-@contextmanager
-def decided_by(condition: Expr, names: Mapping[str, Any]) -> Iterator[None]:
-    """For what is looked at because a condition holds, or does not: where that depends on a reply, what has no value
-    there is `undefined`, since a model that replies otherwise is not asked for it."""
-    try:
-        yield
-    except Unavailable as error:
-        if error.status != NOT_APPLICABLE or _status(condition, names) != UNDEFINED:
-            raise
-        if isinstance(error, NoValue):
-            raise NoValue(UNDEFINED, error.reason) from error
-        raise Unavailable(error.step, UNDEFINED, error.reason) from error
-
-
-def _status(expr: Expr, names: Mapping[str, Any]) -> str:
-    """Return the status of an expression that has no value."""
-    replies: AbstractSet[str] = names.get(REPLIES, frozenset())
-    return UNDEFINED if replies and not replies.isdisjoint(names_in(expr)) else NOT_APPLICABLE
-
-
-def _status_of_call(expr: Call, names: Mapping[str, Any]) -> str:
-    """Return the status of a call that has no value, by the arguments that are the reason."""
-    function = FUNCTIONS[expr.function]
-    if function.partial is None:
-        return _status(expr, names)
-    given = dict(zip((each.name for each in function.parameters), expr.args, strict=False)) | dict(expr.named)
-    reasons = [_status(given[name], names) for name in function.partial.of if name in given]
-    return UNDEFINED if UNDEFINED in reasons else NOT_APPLICABLE
 
 
 LAZY: Final = ("choose", "default", "readable")
@@ -226,17 +215,17 @@ def _lazy(expr: Call, names: Mapping[str, Any]) -> Any:
     given = dict(zip(FUNCTIONS[expr.function].names, expr.args, strict=False)) | expr.named
     if expr.function == "choose":
         condition = given["condition"]
-        return _under(condition, given["this" if evaluate(condition, names) else "other"], names)
+        return _under(condition, given["this" if _value(condition, names) else "other"], names)
     first = given["value"]
     try:
-        value = evaluate(first, names)
+        value = _value(first, names)
     except NoValue as error:
         if expr.function == "readable" and error.status == UNDEFINED:
             raise Unavailable("the expression", "parse_failure", str(error)) from error
         if expr.function == "readable":
             raise
         if error.status == NOT_APPLICABLE:
-            return evaluate(given["fallback"], names)
+            return _value(given["fallback"], names)
         value = None
     if value is not None:
         return value
@@ -245,14 +234,15 @@ def _lazy(expr: Call, names: Mapping[str, Any]) -> Any:
     return _under(first, given["fallback"], names)
 
 
-def _under(condition: Expr, branch: Expr, names: Mapping[str, Any]) -> Any:
+def _under(condition: Expr | Let, branch: Expr | Let, names: Mapping[str, Any]) -> Any:
     """Return the value of what is looked at because of how a condition came out."""
     with decided_by(condition, names):
-        return evaluate(branch, names)
+        return _value(branch, names)
 
 
 def _call(expr: Call, names: Mapping[str, Any]) -> Any:
-    values = _all((*expr.args, *expr.named.values()), names)
+    given = (*expr.args, *expr.named.values())
+    values = _all(given if expr.function != "reveal" else map(linear, given), names)
     for value in values if expr.function not in KEEPING else ():
         if isinstance(value, PartialRecord | list):
             _whole(value)
@@ -266,7 +256,7 @@ def _call(expr: Call, names: Mapping[str, Any]) -> Any:
         raise Unavailable("the expression", "parse_failure", str(error)) from error
     except (Undefined, OverflowError) as error:
         told = str(error) if isinstance(error, Undefined) else "it is past all bounds"
-        raise NoValue(_status_of_call(expr, names), f"`{expr.function}` has no value: {told}") from error
+        raise NoValue(status_of_call(expr, names), f"`{expr.function}` has no value: {told}") from error
     except Exception as error:
         raise Fault(f"the function `{expr.function}` failed: {type(error).__name__}: {error}") from error
     return _bounded(value, expr, names)
@@ -275,7 +265,7 @@ def _call(expr: Call, names: Mapping[str, Any]) -> Any:
 def _bounded(value: Any, expr: Expr, names: Mapping[str, Any]) -> Any:
     """Return the value; a number must be finite, and one that a column of figures can hold."""
     if isinstance(value, int | float) and not -LARGEST <= value <= LARGEST:
-        raise NoValue(_status(expr, names), f"{_called(expr)} has no value: it is past all bounds")
+        raise NoValue(status_of(expr, names), f"{_called(expr)} has no value: it is past all bounds")
     return value
 
 
@@ -297,15 +287,13 @@ def _look_up(path: tuple[str, ...], names: Mapping[str, Any]) -> Any:
 
 
 def _there(value: Any) -> Any:
-    if isinstance(value, Missing):
-        raise Unavailable(value.step, value.status, value.reason)
-    return value
+    return value.there() if isinstance(value, Deferred) else value
 
 
-def _all(exprs: Sequence[Expr], names: Mapping[str, Any]) -> list[Any]:
+def _all(exprs: Iterable[Expr | Let], names: Mapping[str, Any]) -> list[Any]:
     """Return the values of what is looked at in any case. Where one has none because of the item alone, that is the
     reason, whatever a reply says beside it: a model that declines is scored on the same items as all others."""
-    return _all_of(exprs, repeat(names), evaluate)
+    return _all_of(exprs, repeat(names), _value)
 
 
 def _all_of(
@@ -330,11 +318,11 @@ def _joined(expr: Binary, names: Mapping[str, Any], decides: bool) -> bool:
     """`and`, which a false side `decides`, and `or`, which a true one does. The right side is looked at where the left
     leaves it open; also where the left has no value, if it follows from the item alone."""
     try:
-        left = bool(evaluate(expr.left, names))
+        left = bool(_value(expr.left, names))
     except Unavailable as error:
-        if error.status != NOT_APPLICABLE and _status(expr.right, names) == NOT_APPLICABLE:
+        if error.status != NOT_APPLICABLE and status_of(expr.right, names) == NOT_APPLICABLE:
             with suppress(Unavailable):
-                if bool(evaluate(expr.right, names)) == decides:
+                if bool(_value(expr.right, names)) == decides:
                     return decides
         raise
     return decides if left == decides else bool(_under(expr.left, expr.right, names))
@@ -349,9 +337,9 @@ def _binary(expr: Binary, names: Mapping[str, Any]) -> Any:
     try:
         left, right = _all((expr.left, expr.right), names)
     except Unavailable as error:
-        of_row = expr.operator == "/" and _status(expr.right, names) == NOT_APPLICABLE
+        of_row = expr.operator == "/" and status_of(expr.right, names) == NOT_APPLICABLE
         if of_row and error.status != NOT_APPLICABLE and not isinstance(expr.left, Literal_):
-            evaluate(expr.model_copy(update={"left": Literal_(value=1)}), names)
+            _value(expr.model_copy(update={"left": Literal_(value=1)}), names)
         raise
     match expr.operator:
         case "==":
@@ -373,16 +361,18 @@ def _binary(expr: Binary, names: Mapping[str, Any]) -> Any:
     try:
         return _bounded(_COMPUTED[expr.operator](left, right), expr, names)
     except ZeroDivisionError as error:
-        raise NoValue(_status(expr.right, names), "`/` has no value: division by zero") from error
+        raise NoValue(status_of(expr.right, names), "`/` has no value: division by zero") from error
     except OverflowError as error:
         reason = f"`{expr.operator}` has no value: it is past all bounds"
-        raise NoValue(_status(expr, names), reason) from error
+        raise NoValue(status_of(expr, names), reason) from error
 
 
 _EVALUATED: Final[Mapping[type, Callable[[Any, Mapping[str, Any]], Any]]] = MappingProxyType(
     {
         Literal_: lambda expr, names: _bounded(expr.value, expr, names),
         Ref: lambda expr, names: _bounded(_look_up(expr.path, names), expr, names),
+        Let: _let,
+        LetRef: lambda expr, names: names[expr.path[0]].there(),
         Items: lambda expr, names: _all(expr.values, names),
         RecordValue: _record,
         Unary: _unary,

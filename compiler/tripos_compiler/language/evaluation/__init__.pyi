@@ -1,0 +1,25 @@
+from .absence import (
+    NOT_APPLICABLE as NOT_APPLICABLE,
+    UNDEFINED as UNDEFINED,
+    EvaluationStopped as EvaluationStopped,
+    Fault as Fault,
+    Missing as Missing,
+    NoValue as NoValue,
+    Unavailable as Unavailable,
+)
+from .expressions import (
+    DATA as DATA,
+    LAZY as LAZY,
+    PLACE as PLACE,
+    TREES as TREES,
+    element_value as element_value,
+    elements as elements,
+    evaluate as evaluate,
+)
+from .statuses import (
+    REPLIES as REPLIES,
+    decided_by as decided_by,
+)
+from .stopping import (
+    LongEvaluations as LongEvaluations,
+)

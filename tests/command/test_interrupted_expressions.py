@@ -1,0 +1,79 @@
+"""SIGTERM and Ctrl-C while a long expression is evaluated: the run ends soon, and what was done is kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import tripos as api
+from tripos.ui.failure import INTERRUPTED
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+LONGEST_S = 120.0
+LOOPS = "bcdefghi"
+SPEC = """benchmark slow "1.0.0" {{ languages en }}
+role candidate compared
+dataset item from "items.jsonl" {{
+  question text
+  slow     bool
+}}
+scenario s {{
+  over item
+  ask reply by candidate {{ prompt "{{{{ item.question }}}}" }}
+  let counted = split("0,1,2,3,4,5,6,7,8,9", ",")
+  score amount = choose(item.slow, {value}, 1)
+  measure m = mean(amount)
+}}
+"""
+
+
+def put(folder: Path) -> None:
+    """Write a spec: of two of its rows a score takes 10^8 steps, of the others one."""
+    value = " + ".join([*(f"length({alias})" for alias in LOOPS), "length(reply.text)"])
+    for alias in LOOPS:
+        value = f"sum([{value} each {alias} in counted])"
+    (folder / "slow.tripos").write_text(SPEC.format(value=value), "utf-8")
+    rows = [{"question": f"What is {number} × 7?", "slow": number in (3, 5)} for number in range(8)]
+    (folder / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+
+
+def is_replied(folder: Path) -> bool:
+    """Return true once the journal of a run has anything."""
+    return any(
+        path.stat().st_size for path in (folder / "results").rglob("*") if path.is_file() and "journal" in str(path)
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_run_in_the_middle_of_a_long_expression(number: signal.Signals, tmp_path: Path) -> None:
+    put(tmp_path)
+    command = [sys.executable, "-c", "from tripos.cli.main import main; main()"]
+    command += ["run", "slow.tripos", "--model", "mock/careful", "--store", "results"]
+    with subprocess.Popen(command, cwd=tmp_path, env=os.environ, stderr=subprocess.PIPE, text=True) as process:
+        latest_s = time.monotonic() + LONGEST_S
+        while not is_replied(tmp_path):
+            assert process.poll() is None and time.monotonic() < latest_s
+            time.sleep(0.05)
+        time.sleep(1.0)  # a slow score is under way: it takes minutes
+        assert process.poll() is None
+        process.send_signal(number)
+        try:
+            _, told = process.communicate(timeout=LONGEST_S)
+        finally:
+            process.kill()
+    assert process.returncode == INTERRUPTED, told
+    assert "Traceback" not in told and "internal error" not in told
+    with api.open(tmp_path / "results") as results:
+        [(scores, lacking)] = results.sql(
+            "select count(value), count(*) filter (value is null) from main.scores"
+        ).fetchall()
+        [(samples,)] = results.sql("select count(*) from main.samples").fetchall()
+    assert 1 <= scores <= 6 and lacking == 0
+    assert samples > scores or samples == 8

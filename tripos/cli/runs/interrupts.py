@@ -1,0 +1,44 @@
+"""Ctrl-C and SIGTERM while a run asks: heard between calls, and also while a long expression is evaluated."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+from tripos_compiler.language import LongEvaluations
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+"""The latter comes from a cluster whose time is over."""
+LOOK_S = 0.25
+"""Once a signal has come, an evaluation may take this long, and twice this at most."""
+
+
+@contextlib.contextmanager
+def heard(interrupted: Callable[[], None]) -> Iterator[None]:
+    """Have `interrupted` called for each signal, by the event loop. A loop waits while an expression is evaluated, so
+    from the first signal on, evaluations that take long are ended: what they were for is left to the next run."""
+    long = LongEvaluations()
+
+    def look(number: int, frame: FrameType | None) -> None:
+        long.look(frame)
+
+    def begin(number: int, frame: FrameType | None) -> None:
+        signal.setitimer(signal.ITIMER_REAL, LOOK_S, LOOK_S)
+
+    before, loop = None, asyncio.get_running_loop()
+    with contextlib.suppress(NotImplementedError, AttributeError):  # Windows
+        for number in SIGNALS:
+            loop.add_signal_handler(number, interrupted)
+            signal.signal(number, begin)  # the loop hears of it all the same
+        before = signal.signal(signal.SIGALRM, look)
+    try:
+        yield
+    finally:
+        if before is not None:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            for number in SIGNALS:
+                loop.add_signal_handler(number, interrupted)
+            signal.signal(signal.SIGALRM, before)
