@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -69,6 +70,17 @@ def test_files_of_the_hub_are_fetched_at_a_revision_and_by_pattern(hub: Hub, her
     assert tripos("fetch", "sums.tripos").code == 0
     assert "2 items" in tripos("check", "sums.tripos").out
     assert sorted(each.name for each in (here / "hf/lab/sums/main").iterdir()) == ["easy.jsonl", "hard.jsonl"]
+
+
+def test_a_source_of_the_hub_without_a_commit_is_warned_of(hub: Hub, here: Path, tripos: Command) -> None:
+    for revision, commit in (("", False), ("@v1", False), (f"@{hub.repos['lab/sums'].tags['v1']}", True)):
+        write(here, f"hf://lab/sums{revision}/main/easy.jsonl")
+        done = tripos("fetch", "sums.tripos")
+        assert done.code == 0, done.err
+        assert ("names no commit, so its rows may change" in " ".join(done.err.split())) is not commit
+        shutil.rmtree(here / "hf")
+        told = tripos("fetch", "sums.tripos", "--json").data
+        assert ("unpinned" in told) is not commit
 
 
 @pytest.mark.parametrize(

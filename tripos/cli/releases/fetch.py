@@ -12,7 +12,7 @@ from types import MappingProxyType
 from tripos.api import find_spec
 from tripos.cli.inputs import show_diagnostics
 from tripos.releases import RELEASES, keep_fetched, read_pins
-from tripos.releases.fetching import DataFetcher, fetch_release, reach_of
+from tripos.releases.fetching import DataFetcher, fetch_release, is_pinned, reach_of
 from tripos.settings import check_given, load_config, trust_of
 from tripos.ui import GOOD, USAGE, show_json, show_message
 
@@ -43,11 +43,17 @@ def _tell(into: Path, new: set[str], options: Namespace, data: Mapping[str, Path
     pins = read_pins(into)
     if options.json:
         found = {url: pins[url] for url in sorted(new)}
-        brought = {"data": {source: data[source].as_posix() for source in sorted(data)}} if data else {}
+        loose = [source for source in sorted(data) if not is_pinned(source)]
+        brought: dict[str, object] = (
+            {"data": {source: data[source].as_posix() for source in sorted(data)}} if data else {}
+        )
+        brought |= {"unpinned": loose} if loose else {}
         show_json(json.dumps({"fetched": found, "into": into.as_posix(), **brought}, indent=2))
         return GOOD
     for source, path in sorted(data.items()):
         show_message(f"{source} is in {path.as_posix()}")
+        if not is_pinned(source):
+            show_message(f"  {source} names no commit, so its rows may change: write the commit after `@`", stderr=True)
     if data and not new:
         return GOOD
     if not new:

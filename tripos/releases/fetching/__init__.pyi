@@ -1,5 +1,6 @@
 from .data_sources import (
     DataFetcher as DataFetcher,
+    is_pinned as is_pinned,
 )
 from .hub import (
     list_hub_files as list_hub_files,

@@ -6,6 +6,7 @@ own, without the keys of the environment, and its rows are kept under a name wit
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,18 @@ with open(out + ".part", "w", encoding="utf-8") as file:
         file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\\n")
 os.replace(out + ".part", out)
 """
+
+
+_COMMIT = re.compile(r"@[0-9a-f]{40}/")
+
+
+def is_pinned(source: str) -> bool:
+    """Return true unless a source is on the Hub and names no commit: what a branch or tag names may change.
+
+    >>> is_pinned("hf://lab/quiz@main/test.jsonl"), is_pinned(f"hf://lab/quiz@{'0a' * 20}/test.jsonl")
+    (False, True)
+    """
+    return not source.startswith(HUB) or _COMMIT.search(source) is not None
 
 
 @dataclass
