@@ -94,3 +94,27 @@ def test_each_element_of_a_list_has_prompts_that_name_it(
     assert [head.partition(" →")[0] for head in heads] == ["`reply(1)`", "`reply(2)`", "`met(1)[0]`", "`met(1)[1]`"]
     found = tripos("plan", "lists.tripos", "--prompts", "--json").data
     assert [each["element"] for each in found] == [None, None, "0", "1"]
+
+
+def test_items_for_which_nothing_is_sent_are_told(tmp_path: Path, tripos: Command) -> None:
+    spec = """benchmark b "1.0.0" { languages en }
+role candidate compared
+dataset item from "items.jsonl" { question text
+  n integer }
+scenario s {
+  over item
+  ask reply by candidate when item.n > 7 { prompt "{{ item.question }}" }
+  score amount = length(reply.text)
+  measure m = mean(amount)
+}
+"""
+    (tmp_path / "b.tripos").write_text(spec, "utf-8")
+    rows = [{"question": f"What is {number} × 7?", "n": number} for number in range(9)]
+    (tmp_path / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    path = str(tmp_path / "b.tripos")
+    told = " ".join(tripos("plan", path, "--prompts", "9").out.split())
+    assert "What is 8 × 7?" in told and told.endswith(", …")
+    assert "Nothing is sent for 8 of the items of `s`: the `when`" in told
+    alone = tripos("plan", path, "--prompts", "--json")
+    assert alone.data == []
+    assert "Nothing is sent for 1 of the items of `s`: " in " ".join(alone.err.split()) and "…" not in alone.err

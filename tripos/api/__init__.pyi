@@ -30,6 +30,7 @@ from .planning import (
     DesignQuestion as DesignQuestion,
     Learned as Learned,
     RunPlan as RunPlan,
+    RunPreview as RunPreview,
     SettlingForecast as SettlingForecast,
     design_run as design_run,
     expected_labels as expected_labels,

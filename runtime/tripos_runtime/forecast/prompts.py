@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -61,11 +61,17 @@ class PromptPreview:
 
 
 def preview_prompts(
-    plan: Plan, source: CaseSource, selection: Selection, binding: RoleBinding, number: int
+    plan: Plan,
+    source: CaseSource,
+    selection: Selection,
+    binding: RoleBinding,
+    number: int,
+    unasked: Callable[[Case], None] = lambda case: None,
 ) -> Iterator[PromptPreview]:
     """Yield each prompt once for the first `number` items of every scenario, of a conversation the first turns of both
     speakers. No store is read and no function of the user's is called. A scenario over rows that are yet to be made has
-    none. Raises `DataError` where a data file has changed since the plan was made.
+    none, and `unasked` is told of each item for which nothing is sent. Raises `DataError` where a data file has changed
+    since the plan was made.
     """
     chosen = selection.chosen(plan)
     lookup = Lookup(cast("Ledger", NothingKept()), bound_treatments(chosen, plan, binding), binding)
@@ -73,7 +79,10 @@ def preview_prompts(
         for scenario in chosen:
             only = replace(selection, scenarios=(scenario.name,))
             for case in () if source.has_unmade(only) else itertools.islice(source.cases(only), number):
-                yield from _of_case(plan, source, lookup, case)
+                found = list(_of_case(plan, source, lookup, case))
+                yield from found
+                if not found:
+                    unasked(case)
 
 
 def _of_case(plan: Plan, source: CaseSource, lookup: Lookup, case: Case) -> Iterator[PromptPreview]:

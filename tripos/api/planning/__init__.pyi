@@ -8,6 +8,7 @@ from .design import (
 )
 from .run_plan import (
     RunPlan as RunPlan,
+    RunPreview as RunPreview,
     plan_run as plan_run,
     preview_run as preview_run,
 )

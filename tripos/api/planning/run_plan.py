@@ -14,7 +14,7 @@ from tripos.ui import Failure
 from tripos_compiler.diagnostics import usd
 from tripos_compiler.plan import Plan
 from tripos_compiler.source import DataError
-from tripos_runtime.datasets import CaseSource, Planned, Selection, planned_steps
+from tripos_runtime.datasets import Case, CaseSource, Planned, Selection, planned_steps
 from tripos_runtime.forecast import EstimateSpan
 
 if TYPE_CHECKING:
@@ -150,27 +150,44 @@ def _with_settling(found: RunPlan, config: Config) -> RunPlan:
     return replace(found, settling=settling)
 
 
-def preview_run(
-    spec: CompiledSpec, choices: Choices, config: Config, items: int
-) -> tuple[Sequence[PromptPreview], tuple[str, ...]]:
-    """Return what models would be sent for the first items of each scenario, and the scenarios of which nothing can be
-    shown, without a forecast. Raises `Failure`."""
+@dataclass(frozen=True)
+class RunPreview:
+    """What models would be sent for the first items of each scenario."""
+
+    prompts: Sequence[PromptPreview]
+    unasked: Sequence[Case]
+    """The items for which nothing is sent."""
+    without: Sequence[str]
+    """The scenarios that have no item to show."""
+
+
+def preview_run(spec: CompiledSpec, choices: Choices, config: Config, items: int) -> RunPreview:
+    """Return what models would be sent for the first items of each scenario, without a forecast. Raises `Failure`."""
     source, selection = select_cases(spec, choices)
     binding = None
     if has_models(choices, config):
         binding, _ = chosen_binding(choices, spec.path, config, spec.plan, spec.compilation.releases)
-    found = _prompts(spec.plan, source, selection, binding, items)
-    shown = {each.scenario for each in found}
-    return found, tuple(each.name for each in selection.chosen(spec.plan) if each.name not in shown)
+    unasked: list[Case] = []
+    found = _prompts(spec.plan, source, selection, binding, items, unasked)
+    looked_at = {*(each.scenario for each in found), *(each.scenario.name for each in unasked)}
+    without = tuple(each.name for each in selection.chosen(spec.plan) if each.name not in looked_at)
+    return RunPreview(found, tuple(unasked), without)
 
 
 def _prompts(
-    plan: Plan, source: CaseSource, selection: Selection, binding: RoleBinding | None, items: int
+    plan: Plan,
+    source: CaseSource,
+    selection: Selection,
+    binding: RoleBinding | None,
+    items: int,
+    unasked: list[Case] | None = None,
 ) -> Sequence[PromptPreview]:
     from tripos_runtime.forecast import preview_prompts, stand_ins
 
     try:
-        return list(preview_prompts(plan, source, selection, binding or stand_ins(plan), items))
+        known = binding or stand_ins(plan)
+        seen: list[Case] = [] if unasked is None else unasked
+        return list(preview_prompts(plan, source, selection, known, items, seen.append))
     except DataError as error:
         raise Failure("E0307", error.message, error.help) from error
 

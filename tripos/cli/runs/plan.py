@@ -117,7 +117,7 @@ def _plan_compiled(options: Namespace, chosen: ChosenSettings, compilation: Comp
     if options.prompts:
         if wanted is not None:
             raise Failure("R0202", "`--prompts` shows no design", "leave out `--detect` and `--spend`")
-        show_prompts(*preview_run(spec, choices_of(options), config, options.prompts), as_json=options.json)
+        show_prompts(preview_run(spec, choices_of(options), config, options.prompts), as_json=options.json)
         return GOOD
     found = plan_run(spec, choices_of(options), config, warning_printer(options, config))
     if wanted is not None:

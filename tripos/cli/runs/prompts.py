@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 import orjson
 
-from tripos.ui import harmless, show_json, show_text, terminal_width
+from tripos.ui import harmless, show_json, show_message, show_text, terminal_width
 from tripos_compiler.diagnostics import localized, wrap
 from tripos_runtime.models import TOOL
 from tripos_warehouse.formats import fold
 
 if TYPE_CHECKING:
+    from tripos.api import RunPreview
+    from tripos_runtime.datasets import Case
     from tripos_runtime.forecast import PromptPreview
     from tripos_runtime.models import Message
 
 INDENT = "    "
 BULLET = "  - "
+NAMED = 5
+"""So many items without a prompt are named."""
 
 
-def show_prompts(prompts: Sequence[PromptPreview], without: Sequence[str], *, as_json: bool) -> None:
-    """Print prompts as text, item by item, or as a list of JSON objects; as text also the scenarios `without` one."""
+def show_prompts(preview: RunPreview, *, as_json: bool) -> None:
+    """Print prompts as text, item by item, or as a list of JSON objects; then the items and scenarios without one, with
+    JSON on stderr."""
+    prompts = preview.prompts
     if as_json:
         show_json(orjson.dumps([_to_data(each) for each in prompts], option=orjson.OPT_INDENT_2).decode())
+        for told in _without(preview):
+            show_message(told, stderr=True)
         return
     width = terminal_width()
     for (scenario, item, context), group in groupby(prompts, key=_item):
@@ -43,10 +51,27 @@ def show_prompts(prompts: Sequence[PromptPreview], without: Sequence[str], *, as
         show_text()
     if any("⟨" in message.content for each in prompts for message in each.messages):
         show_text("\n".join(wrap(localized("Parts in ⟨⟩ are not known before models reply."), width)))
-    if without:
-        names = ", ".join(f"`{name}`" for name in without)
-        told = f"No prompt of {names}: the rows are yet to be made, or no item is selected."
+    for told in _without(preview):
         show_text("\n".join(wrap(localized(told), width)))
+
+
+def _without(preview: RunPreview) -> Iterator[str]:
+    """Yield which items and scenarios have no prompt, and why."""
+    for scenario, group in groupby(preview.unasked, key=lambda case: case.scenario.name):
+        items = [_label(each) for each in group]
+        names = ", ".join([*(f"`{harmless(each)}`" for each in items[:NAMED]), *["…"][: len(items) > NAMED]])
+        count = len(items)
+        yield (
+            f"Nothing is sent for {count:,} of the items of `{scenario}`: the `when` of each step that asks is false, "
+            f"or a part of what it asks has no value: {names}"
+        )
+    if preview.without:
+        names = ", ".join(f"`{name}`" for name in preview.without)
+        yield f"No prompt of {names}: the rows are yet to be made, or no item is selected."
+
+
+def _label(case: Case) -> str:
+    return " ".join([case.item_id, *case.context.values()])
 
 
 def _item(prompt: PromptPreview) -> tuple[str, str, str]:
