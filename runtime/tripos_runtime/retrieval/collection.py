@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tripos_compiler.language import DATA, TREES, Unavailable, evaluate
-from tripos_compiler.plan import Expr
+from tripos_compiler.plan import Expr, written
 from tripos_compiler.source import dataclass
 from tripos_runtime.datasets import places_by_value
 from tripos_runtime.retrieval.indexes import INDEXES, TextIndex, VectorIndex, name_of
@@ -47,7 +47,7 @@ class Collection:
 
     def texts(self, expr: Expr, names: Mapping[str, Any]) -> tuple[str | None, ...]:
         """Return the text of every element that an expression of the element alone gives; None where it gives none."""
-        key = expr.model_dump_json()
+        key = written(expr).model_dump_json()
         if key not in self._texts:
             found = self._values(expr, names)
             self._texts[key] = tuple(value if isinstance(value, str) else None for value in found)
@@ -55,7 +55,7 @@ class Collection:
 
     def absent(self, expr: Expr, names: Mapping[str, Any]) -> npt.NDArray[np.int64]:
         """Return the places of the elements that have no such text."""
-        key = expr.model_dump_json()
+        key = written(expr).model_dump_json()
         if key not in self._absent:
             lacking = [place for place, text in enumerate(self.texts(expr, names)) if text is None]
             self._absent[key] = np.asarray(lacking, np.int64)
@@ -63,7 +63,7 @@ class Collection:
 
     def index(self, kind: str, expr: Expr, names: Mapping[str, Any]) -> TextIndex:
         """Return the index of those texts, made or taken from the shelf when it is first asked for."""
-        key = (kind, expr.model_dump_json())
+        key = (kind, written(expr).model_dump_json())
         if key not in self._indexes:
             self._indexes[key] = self._made(kind, [text or "" for text in self.texts(expr, names)])
         return self._indexes[key]
@@ -71,7 +71,7 @@ class Collection:
     def places(self, expr: Expr, value: Any, names: Mapping[str, Any]) -> list[int] | None:
         """Return the places of the elements of which an expression has this value; None where that cannot be looked
         up."""
-        key = expr.model_dump_json()
+        key = written(expr).model_dump_json()
         if key not in self._places:
             self._places[key] = places_by_value(self._values(expr, names))
         known = self._places[key]
