@@ -181,3 +181,12 @@ def test_a_query_is_answered_quickly_once_the_store_was_opened(
     ran("sql", "select 1")
     assert quick_answer(build_parser().parse_args(["sql", "from quiz.means()"]))
     assert "mock/careful" in capsys.readouterr().out
+
+
+def test_a_file_and_a_format_are_not_given_together(quiz: Path, tripos: Command) -> None:
+    """The file was not written, and nothing said so."""
+    assert tripos("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=mock/fair").code == 0
+    for form in ("json", "csv", "md"):
+        outcome = tripos("sql", "select 1 as a", "--format", form, "-o", "a.json")
+        assert (outcome.code, "R0202" in outcome.err) == (2, True), form
+    assert not Path("a.json").exists()

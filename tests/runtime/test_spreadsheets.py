@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from openpyxl import Workbook
 
 from tripos_compiler.source.inputs import DataError
 from tripos_runtime.datasets.files.formats import rows_in
+from tripos_runtime.datasets.files.tabular import delimited_rows
 
 
 def book_of(**sheets: list[list[Any]]) -> Workbook:
@@ -63,6 +65,10 @@ def test_a_formula_without_its_value_is_no_empty_cell(tmp_path: Path) -> None:
 def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"two columns of a\.xlsx, sheet scores are called `q`"):
         read(book_of(scores=[["q", "q "], ["a", "b"]]), tmp_path)
+    for lines in (b"q;n;q\na;1;b\n", b"q;n;q\n"):
+        with pytest.raises(DataError, match=r"two columns of a\.csv are called `q`"):
+            list(delimited_rows(lambda lines=lines: io.BytesIO(lines), "a.csv"))
+    assert list(delimited_rows(lambda: io.BytesIO(b"q,,\na,,\n"), "a.csv")) == [{"q": "a", "": ""}]
 
 
 @pytest.mark.parametrize("content", [b"", b"q,n\n1,2\n", b"PK\x03\x04 broken"])

@@ -177,7 +177,9 @@ def _show_formatted(connection: Connection, options: Namespace) -> None:
     from tripos_warehouse.formats import answer_table
     from tripos_warehouse.query import encode_answer, run_query
 
-    form = chosen_format(options, text_only={"--output": options.output is not None})
+    form = chosen_format(options)
+    if options.output is not None:  # the ending of the file says its format
+        raise Failure("R0202", f"`--output` has no use with `--format {form}`", "leave one of them out")
     if options.query is None:
         raise Failure("R0202", f"`--format {form}` prints the answer of one query", "write the query: tripos sql QUERY")
     answer = run_query(connection, options.query)

@@ -73,10 +73,15 @@ def _names(line: Sequence[Any], where: str) -> list[str]:
     names = ["" if value is None else str(_json_value(value)).strip() for value in line]
     while names and not names[-1]:
         names.pop()
+    _tell_apart(names, where)
+    return names
+
+
+def _tell_apart(names: Sequence[str], where: str) -> None:
+    """Raise `DataError` where two columns have one name: no field can say which of them it reads."""
     twice = next((name for place, name in enumerate(names) if name and name in names[:place]), None)
     if twice is not None:
         raise DataError(f"two columns of {where} are called `{twice}`", "give each column a name of its own")
-    return names
 
 
 def _rows(
@@ -142,13 +147,16 @@ def delimited_rows(
     mark = delimiter or _delimiter(opened)
     with closing(_text(opened)) as file:
         reader = csv.DictReader(_lines(file, shown, most), strict=True, delimiter=mark)
-        begin = 1
+        begin, first = 1, True
         while True:
             try:
                 begin = reader.line_num + 1 if reader.fieldnames else 1
                 row = next(reader, None)
             except csv.Error as error:
                 raise _misquoted(shown, begin, error) from error
+            if first:
+                _tell_apart(reader.fieldnames or (), shown)
+                first = False
             if row is None:
                 return
             surplus: Any = row.pop(None, [])  # what is over stands under no name
