@@ -228,6 +228,8 @@ def _both(one: Condition, other: Condition, decides: bool) -> Condition:
     what follows from the row alone."""
 
     def holds(unit: Unit) -> bool:
+        if any(each.spec.startswith("style") and each.holds(unit) == decides for each in (one, other)):
+            return decides  # arms are put in before anything else is looked at
         try:
             first = one.holds(unit)
         except Undefined:

@@ -247,9 +247,10 @@ group by all order by cost_usd desc nulls last, calls desc, call.what, call.role
 _UNPAIRED = """
 macro {schema}.unpaired(metric := NULL, scenario := NULL, model := NULL) as table
 with given as (
-  select score.scenario, score.metric, score.model, score.item_id, {arms} as arm, count(score.value) as n,
+  select score.scenario, score.metric, score.model, score.item_id, {arms} as arm,
+    count(coalesce(score.value::varchar, score.choice)) as n,
     string_agg(distinct score.status::varchar, ', ' order by score.status::varchar)
-      filter (score.value is null) as status
+      filter (score.value is null and score.choice is null) as status
   from {schema}.scores as score
   where (metric is null or score.metric = metric) and (scenario is null or score.scenario = scenario)
     and (model is null or score.model = model)
