@@ -183,6 +183,7 @@ def _takes(part: Scenario | Made, dataset: str) -> bool:
 def subexpressions(expr: Expr) -> Iterator[Expr]:
     """Yield an expression and all that it is made of; what it has several times, as the value of a `let`, once.
 
+    >>> from tripos_compiler.plan import Ref, Unary
     >>> [part.op for part in subexpressions(Unary(operator="not", value=Ref(path=("a",))))]
     ['unary', 'ref']
     """

@@ -188,6 +188,7 @@ def arguments_fitting(type_: RecordType, arguments: Any) -> dict[str, Any] | Non
 def value_fitting(type_: Type, value: Any) -> Any:
     """Return a value of JSON as one of a type, and None where it is of another: nothing is converted.
 
+    >>> from tripos_compiler.plan import NumberType
     >>> value_fitting(NumberType(), 3), value_fitting(NumberType(), "3"), value_fitting(NumberType(), True)
     (3, None, None)
     """
