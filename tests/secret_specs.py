@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from typing import Any
 
 WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath", "islet", "jetty", "knoll", "ledge")
@@ -458,8 +459,8 @@ class _Writer:
         if self.arms and self.chance(0.5):
             lines.append(f'    prompt "More: {self.hole()}" when style == rich')
         dice, self.dice = self.dice, self.aside
-        if self.chance(0.3):
-            lines.append(f"    temperature 0.7 when {self.flag()}")
+        if self.chance(0.3) and not re.search(r"\.(split|level) ==", condition := self.flag()):
+            lines.append(f"    temperature 0.7 when {condition}")  # others may hold for no row of the scenario
         self.dice = dice
         if self.chance(0.25):
             lines.append(self._shots())

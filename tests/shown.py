@@ -118,8 +118,8 @@ def _all_read_from(connection: duckdb.DuckDBPyConnection, run: RunRecord | None)
 
     opening: Mapping[str, Callable[..., Any]] = {
         "tripos_warehouse.report.boards.kept_boards.connect": lambda store, **_: connection.cursor(),
-        "tripos.cli.reports.report.connect_run": lambda *of: (connection.cursor(), run),
-        "tripos.cli.exports.export.connect_run": lambda *of: (connection.cursor(), run),
+        "tripos.cli.reports.report.connect_run": lambda *of, **_: (connection.cursor(), run),
+        "tripos.cli.exports.export.connect_run": lambda *of, **_: (connection.cursor(), run),
         "tripos_warehouse.measures.evaluation.query_rows": once,
         "tripos_warehouse.exports.every_eval_ever.export.check": lambda document, name: (
             None

@@ -17,7 +17,7 @@ Sort = Literal["crash", "hang", "broken rule"]
 
 @dataclass(frozen=True)
 class Failure:
-    """What went wrong with a mutant. `cause` is the same for all that went wrong in one way."""
+    """The mistakes of a mutant. `cause` is the same for all that went wrong in one way."""
 
     sort: Sort
     cause: str

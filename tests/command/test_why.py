@@ -223,7 +223,7 @@ def test_a_score_of_a_step_that_a_condition_ruled_out_has_no_reply(quiz: Path, t
     [row] = rows(tripos, "from chain.scores where metric = 'long' limit 1")
     done = tripos("why", row["score_id"])
     assert done.code == 0, done.err
-    assert "none (not_applicable: the condition of `reply` does not hold)" in done.out
+    assert "none (not_applicable: the condition of `reply` does not hold" in done.out
     assert "no reply: a condition ruled it out" in " ".join(done.out.split())
 
 

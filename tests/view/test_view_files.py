@@ -340,7 +340,8 @@ def test_a_text_for_which_there_is_no_room_is_named_and_a_path_elsewhere_is_shor
 def test_the_headline_of_a_run_is_in_the_order_of_the_spec(quiz: Path, tripos: Command, tmp_path: Path) -> None:
     spec = Path("quiz.tripos")
     text = spec.read_text("utf-8")
-    spec.write_text(text.replace("languages en", "languages en\n  headline length, clarity"), "utf-8")
+    text = text.replace("languages en", "languages en\n  headline length, clarity")
+    spec.write_text(f"{text}measure clarity = mean(sure)\n", "utf-8")
     assert tripos("run", "quiz.tripos", "--model", "mock/careful,mock/careless", "--role", "judge=mock/fair").code == 0
     view = ViewFiles(lambda: Store.open(quiz / "results", create=False), tmp_path / "made")
     (run,) = read(view, "index.json")["runs"]
