@@ -24,7 +24,6 @@ from tripos_compiler.language.evaluation.absence import (
     PartialRecord,
     Unavailable,
 )
-from tripos_compiler.language.evaluation.linear import linear
 from tripos_compiler.language.evaluation.statuses import REPLIES, decided_by, status_of, status_of_call
 from tripos_compiler.language.library import (
     FUNCTIONS,
@@ -53,6 +52,7 @@ from tripos_compiler.plan import (
     RecordValue,
     Ref,
     Unary,
+    linear,
 )
 
 DATA = "@data"

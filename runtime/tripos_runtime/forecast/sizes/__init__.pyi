@@ -1,7 +1,3 @@
-from .counted import (
-    CountedPrompts as CountedPrompts,
-    Saying as Saying,
-)
 from .placeholders import (
     NamedPlaceholders as NamedPlaceholders,
     SizedPlaceholders as SizedPlaceholders,
@@ -10,7 +6,9 @@ from .placeholders import (
 )
 from .sizes import (
     NO_SIZE as NO_SIZE,
+    CountedPrompts as CountedPrompts,
     Known as Known,
+    Saying as Saying,
     Size as Size,
     is_waiting as is_waiting,
 )
