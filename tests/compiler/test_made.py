@@ -138,6 +138,40 @@ dataset item from first {
     assert list(calls_of(plan, "item")) == [("verify", "tagger", 0, 10, 40), ("verify_2", "author", 0, 10, 40)]
 
 
+@pytest.mark.parametrize(
+    ("shown", "least"),
+    [
+        ("numbered([raw.stem, raw.level])", 3),
+        ('numbered([raw.stem], "({}) ")', 3),
+        ("numbered([raw.stem], raw.stem)", 0),
+        ("lettered([raw.stem, raw.level])", 3),
+        ('lettered([raw.stem], "I II", raw.stem)', 0),
+        ("""default(after(raw.stem, "o"), "")""", 3),
+        ('replace(raw.stem, "o", "e")', 3),
+        ('replace(raw.stem, raw.stem, "e")', 0),
+        ("first([raw.stem, raw.level])", 3),
+        ('first(split(raw.stem, " "))', 3),
+        ('nth(split(raw.stem, " "), 1)', 0),
+        ("round(1 / raw.mark, 1)", 0),
+    ],
+)
+def test_who_is_asked_for_a_row_is_asked_wherever_the_prompt_has_a_value(
+    tmp_path: Path, shown: str, least: int
+) -> None:
+    made = f'''\
+dataset item from raw {{
+  verify by tagger {{
+    prompt """
+      {{{{ reveal({shown}) }}}}
+      """
+    returns {{ good bool }}
+    require good
+  }}
+}}'''
+    plan = planned(tmp_path, made)
+    assert [call[2] for call in calls_of(plan, "item")] == [least]
+
+
 def test_who_is_not_asked_is_not_tried_again(tmp_path: Path) -> None:
     assert item_of(tmp_path, "dataset item from raw { require item.mark > 1 }").retries == 0
     assert item_of(tmp_path, WRITTEN.replace("  retries 4\n", "")).retries == 3

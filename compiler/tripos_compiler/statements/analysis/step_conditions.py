@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Final
 
 from tripos_compiler.language import LAZY, Unavailable, evaluate, names_in, subexpressions, without_reveal
-from tripos_compiler.language.library import FUNCTIONS
+from tripos_compiler.language.library import FUNCTIONS, lack_of
 from tripos_compiler.plan import (
     Ask,
     Binary,
@@ -358,7 +358,7 @@ def _may_lack(step: Step, ref: Ref) -> bool:
 
 
 def _is_partial(part: Expr) -> bool:
-    """Return true if it may have no value, itself: a division, a partial function, one of the user's."""
+    """Return true if it may have no value, itself: a division, a function where it is partial, one of the user's."""
     match part:
         case Binary(operator="/"):
             return True
@@ -371,7 +371,7 @@ def _is_partial(part: Expr) -> bool:
                 return len(columns) > 1 or "" in columns
             if function in ("examples_for", "siblings"):
                 return len(args) + len(named) > 2  # a field that rows lack
-            return function == "readable" or function not in FUNCTIONS or FUNCTIONS[function].partial is not None
+            return function == "readable" or function not in FUNCTIONS or lack_of(part) is not None
     return False
 
 
