@@ -87,6 +87,31 @@ class Namesakes(Score):
             return
 
 
+def judged(made: Benchmark) -> int:
+    """Return how many replies judges are asked about: those of which a score speaks that needs a judge, each once by
+    each judge."""
+    scores = [each for each in made.scores if isinstance(each, Namesakes)]
+    units = [
+        Unit(made.reply(model, item, style, sample), made.rows[item], style)
+        for model, item, style, sample in made.units()
+    ]
+    return len(made.judges) * sum(any(_asks_judge(score, unit) for score in scores) for unit in units)
+
+
+def _asks_judge(score: Namesakes, unit: Unit) -> bool:
+    for value, condition in score.alternatives:
+        if not condition.may(unit.style):
+            continue
+        try:
+            if condition.holds(unit):
+                return "good(" in value.spec and unit.reply.text is not None
+        except NotApplicable:
+            continue
+        except Undefined:
+            break
+    return False
+
+
 def left_out(made: Benchmark, score: Namesakes) -> dict[str, tuple[int, int]]:
     """Return of how many replies of each model no score of a name applies for what they say, and of how many the row
     leaves that open."""

@@ -11,7 +11,7 @@ import pytest
 
 from tests.field.running import Answers, figures_in, figures_of, lines
 from tests.lengths import sized
-from tests.namesakes import Namesakes, generate, left_out
+from tests.namesakes import Namesakes, generate, judged, left_out
 from tests.oracle import differences, run_in
 from tripos_warehouse.report.run_report import report
 from tripos_warehouse.views import connect_run, get_plan
@@ -57,6 +57,16 @@ def test_of_scores_of_one_name_one_speaks_for_an_item(seed: int, tmp_path: Path)
     count, found = differences(seed, tmp_path, generate)
     assert count > 0
     assert found == []
+
+
+@pytest.mark.parametrize("seed", [58, 88, 104, 158, 189, *range(200, 200 + sized(0, 60))])
+def test_judges_are_asked_where_the_score_that_speaks_needs_them(seed: int, tmp_path: Path) -> None:
+    made = generate(seed)
+    _, store = run_in(tmp_path, made)
+    connection, _ = connect_run(store)
+    with connection:
+        found = connection.execute("select count(distinct (sample_id, evaluator)) from judgements").fetchone()
+    assert found == (judged(made),)
 
 
 @pytest.mark.parametrize("seed", range(sized(6, 60)))

@@ -213,6 +213,8 @@ class Verdict(Part):
     loops: tuple[Loop, ...] = ()
     """The lists whose elements it is asked about, each element on its own; a later one may be of an element."""
     when: Expr | None = None
+    earlier: tuple[Expr, ...] | None = None
+    """Where a single score uses it, those of that score."""
     needs: tuple[str, ...] = ()
     condition: str = ""
     """As that of an `Ask`."""

@@ -353,7 +353,7 @@ class Following:
         if scorer.chat is not None:
             known.add(id(scorer.chat))
             told.append(Told(own.all(scorer.chat), place, f"`{step.scorer}` tells"))
-        earlier = () if isinstance(step, Verdict) else step.earlier or ()
+        earlier = step.earlier or ()
         if step.when is not None or earlier:
             whether = f"whether `{step.scorer}` is asked tells"
             told.append(Told(flows.all(step.when, *earlier), place, whether))

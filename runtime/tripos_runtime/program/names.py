@@ -21,11 +21,9 @@ from tripos_compiler.plan import (
     Ask,
     Binary,
     Column,
-    Compare,
     Converse,
     Each,
     Expr,
-    Grade,
     Judging,
     Loop,
     Retrieve,
@@ -52,9 +50,10 @@ def is_told(against: Unavailable) -> bool:
     return isinstance(against, NoValue) or against.status == UNDEFINED
 
 
-def has_namesakes(step: Step) -> TypeGuard[Score | Grade | Compare]:
-    """Return true if several scores have the name of a step, one of which speaks for an item."""
-    return isinstance(step, Score | Grade | Compare) and step.earlier is not None
+def has_namesakes(step: Step) -> TypeGuard[Score | Judging]:
+    """Return true if several scores have the name of a step, or of the score that a verdict is for, one of which speaks
+    for an item."""
+    return isinstance(step, Score | Judging) and step.earlier is not None
 
 
 def can_be(wanted: bool, when: Expr, names: Mapping[str, Any]) -> bool:

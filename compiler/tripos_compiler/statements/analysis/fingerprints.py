@@ -81,7 +81,7 @@ class StepFingerprints:
                 source = self._repeated(step.scorer, update["judgement"])
                 if step.loops:
                     source = [source, [[_json_part(loop), self.outside(loop.where)] for loop in step.loops]]
-                update["fingerprint"] = self._value(step.name, source, step.when, step.needs)
+                update["fingerprint"] = self._value(step.name, source, step.when, step.needs, step.earlier)
             case Grade():
                 update |= self._drawn("judgement", self._judgement(step), step.name, *self._judging(step.scorer))
                 title = f"{step.scorer} {step.name}"
@@ -197,7 +197,7 @@ class StepFingerprints:
     def _deciding(self, step: Step) -> list[object]:
         """Return what of a step decides which of its replies are asked for."""
         found: list[object] = [] if step.when is None else [self._condition(step.when)]
-        if isinstance(step, Grade | Compare) and step.earlier:
+        if isinstance(step, Judging) and step.earlier:
             found.append([self._condition(each) for each in step.earlier])
         if isinstance(step, Verdict):
             cut = (each for each in step.loops if each.where is not None or each.most is not None)

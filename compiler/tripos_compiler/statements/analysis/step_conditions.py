@@ -25,6 +25,7 @@ from tripos_compiler.plan import (
     Expr,
     Grade,
     Hole,
+    Judging,
     Passage,
     RecordValue,
     Ref,
@@ -334,7 +335,7 @@ class StepOutcomes:
 
 def _earlier(step: Step) -> tuple[Expr, ...]:
     """Return the conditions of earlier scores of the name of one."""
-    return (step.earlier or ()) if isinstance(step, Grade | Compare) else ()
+    return (step.earlier or ()) if isinstance(step, Judging) else ()
 
 
 def _outcome(expr: Expr, case: Case) -> str:

@@ -66,7 +66,7 @@ def step_expressions(step: Step) -> Iterator[Expr]:
     """Yield every expression of a step, those of its texts included."""
     if step.when is not None:
         yield step.when
-    if isinstance(step, Score | Grade | Compare):
+    if isinstance(step, Score | Verdict | Grade | Compare):
         yield from step.earlier or ()
     match step:
         case Ask():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import product
 
@@ -87,10 +88,12 @@ def _under(
         if whole is None:
             _scores_nothing(steps, folded, chosen, reported)
             continue
-        if isinstance(whole, SCORING) and _has_namesakes(steps, whole, chosen, labels):
-            whole = _after_namesakes(whole, kept)
-            if whole is None:
+        score = _only_score(steps, whole) if isinstance(whole, Verdict) else whole
+        if isinstance(score, SCORING) and _has_namesakes(steps, score, chosen, labels):
+            after = _after_namesakes(whole, score.name, kept)
+            if after is None and whole is score:
                 continue
+            whole = after or whole
         finished = prints.of(whole)
         if isinstance(finished, CALLING):
             samples[finished.name] = _samples(finished, samples)
@@ -107,10 +110,20 @@ def _has_namesakes(
     return len(named) > 1 and sum(_fold(each, chosen, labels) is not None for each in named) > 1
 
 
-def _after_namesakes(step: Score | Grade | Compare, kept: Sequence[Step]) -> Score | Grade | Compare | None:
-    """Return the score with the conditions of those before it that have its name; None where one of them always holds,
-    which leaves it nothing."""
-    before = [each for each in kept if isinstance(each, SCORING) and each.name == step.name]
+def _only_score(steps: Steps, verdict: Verdict) -> Step | None:
+    """Return the first score that a verdict is for, where nothing of another name builds on it and others have its
+    name."""
+    named = Counter(each.name for each in steps.lowered if isinstance(each, SCORING))
+    if max(named.values(), default=0) < 2:
+        return None
+    users = [each for each in steps.lowered if verdict.name in names_used(each)]
+    return users[0] if len({each.name for each in users}) == 1 else None
+
+
+def _after_namesakes(step: Step, name: str, kept: Sequence[Step]) -> Step | None:
+    """Return a score, or the verdict that it is made of, with the conditions of those before it that have its `name`;
+    None where one of them always holds, which leaves it nothing."""
+    before = [each for each in kept if isinstance(each, SCORING) and each.name == name]
     conditions = tuple(each.when for each in before if each.when is not None)
     if len(conditions) < len(before):
         return None
