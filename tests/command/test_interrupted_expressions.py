@@ -51,17 +51,19 @@ def is_replied(folder: Path) -> bool:
     )
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_a_run_in_the_middle_of_a_long_expression(number: signal.Signals, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "workers"), [(signal.SIGTERM, 1), (signal.SIGINT, 1), (signal.SIGTERM, 2)])
+def test_a_signal_ends_a_run_in_the_middle_of_a_long_expression(
+    number: signal.Signals, workers: int, tmp_path: Path
+) -> None:
     put(tmp_path)
     command = [sys.executable, "-c", "from tripos.cli.main import main; main()"]
-    command += ["run", "slow.tripos", "--model", "mock/careful", "--store", "results"]
+    command += ["run", "slow.tripos", "--model", "mock/careful", "--store", "results", "--workers", str(workers)]
     with subprocess.Popen(command, cwd=tmp_path, env=os.environ, stderr=subprocess.PIPE, text=True) as process:
         latest_s = time.monotonic() + LONGEST_S
         while not is_replied(tmp_path):
             assert process.poll() is None and time.monotonic() < latest_s
             time.sleep(0.05)
-        time.sleep(1.0)  # a slow score is under way: it takes minutes
+        time.sleep(1.0 * workers)  # a slow score is under way: it takes minutes
         assert process.poll() is None
         process.send_signal(number)
         try:

@@ -9,6 +9,11 @@ from .batch_records import (
     BatchUnderWay as BatchUnderWay,
     RecordedBatches as RecordedBatches,
 )
+from .interrupts import (
+    TO_WORKER as TO_WORKER,
+    end_evaluations_on as end_evaluations_on,
+    heard as heard,
+)
 from .media import (
     stored_media as stored_media,
 )

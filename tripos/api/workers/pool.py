@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 import sys
 from dataclasses import field, replace
 
@@ -28,6 +29,7 @@ from tripos.api.workers.messages import (
     read,
 )
 from tripos.api.workers.reading import ReadingDesk
+from tripos.runs import TO_WORKER
 from tripos.settings import Config, check_divisible
 from tripos.ui import SOME_FAILED, Failure
 from tripos_compiler.source import dataclass
@@ -235,6 +237,8 @@ class WorkerPool:
     def _stop(self, *, at_once: bool = False) -> None:
         self._stopping = True
         self._tell(Stop(at_once))
+        if TO_WORKER is not None:
+            self._signal(TO_WORKER)
         if at_once:
             asyncio.get_running_loop().call_later(KILLED_S, self._kill)
 
@@ -242,6 +246,11 @@ class WorkerPool:
         for worker in self._living:
             with contextlib.suppress(ProcessLookupError):
                 worker.process.kill()  # what arrived is in the ledger
+
+    def _signal(self, number: signal.Signals) -> None:
+        for worker in self._living:
+            with contextlib.suppress(ProcessLookupError):
+                worker.process.send_signal(number)
 
     def _count(self) -> None:
         """Tell the job how all workers stand together."""

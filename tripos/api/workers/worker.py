@@ -29,7 +29,7 @@ from tripos.api.workers.messages import (
     read,
 )
 from tripos.api.workers.reading import RemoteReader
-from tripos.runs import open_others
+from tripos.runs import TO_WORKER, end_evaluations_on, open_others
 from tripos.settings import divided
 from tripos.ui import Failure
 from tripos_runtime.asking import CallCounters
@@ -47,6 +47,8 @@ def main() -> None:
     """Work for the run whose messages come on standard input, and answer on standard output."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # these reach the run too, and that says when to stop
+    if TO_WORKER is not None:
+        end_evaluations_on(TO_WORKER)
     answers = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever else is printed is no message
     asyncio.run(_work(answers))

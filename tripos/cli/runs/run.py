@@ -32,8 +32,8 @@ from tripos.api import (
 from tripos.cli.inputs import compile_given, warning_printer, with_stand_ins
 from tripos.cli.progress import Ended, Events, shown_progress, summary_data, summary_lines, wrapped
 from tripos.cli.reports import show_headline, store_options, write_junit
-from tripos.cli.runs.interrupts import heard
 from tripos.releases.frozen import withheld_note
+from tripos.runs import heard
 from tripos.settings import ChosenSettings, Config, chosen_settings, without_keys
 from tripos.ui import (
     GOOD,

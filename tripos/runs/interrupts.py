@@ -12,6 +12,8 @@ from tripos_compiler.language import LongEvaluations
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 """The latter comes from a cluster whose time is over."""
+TO_WORKER: signal.Signals | None = getattr(signal, "SIGUSR1", None)
+"""Sent to a worker that is to stop, whose event loop waits while an expression is evaluated; none on Windows."""
 LOOK_S = 0.25
 """Once a signal has come, an evaluation may take this long, and twice this at most."""
 
@@ -20,20 +22,12 @@ LOOK_S = 0.25
 def heard(interrupted: Callable[[], None]) -> Iterator[None]:
     """Have `interrupted` called for each signal, by the event loop. A loop waits while an expression is evaluated, so
     from the first signal on, evaluations that take long are ended: what they were for is left to the next run."""
-    long = LongEvaluations()
-
-    def look(number: int, frame: FrameType | None) -> None:
-        long.look(frame)
-
-    def begin(number: int, frame: FrameType | None) -> None:
-        signal.setitimer(signal.ITIMER_REAL, LOOK_S, LOOK_S)
-
     before, loop = None, asyncio.get_running_loop()
     with contextlib.suppress(NotImplementedError, AttributeError):  # Windows
+        before = signal.getsignal(signal.SIGALRM)
         for number in SIGNALS:
             loop.add_signal_handler(number, interrupted)
-            signal.signal(number, begin)  # the loop hears of it all the same
-        before = signal.signal(signal.SIGALRM, look)
+            end_evaluations_on(number)  # the loop hears of it all the same
     try:
         yield
     finally:
@@ -42,3 +36,17 @@ def heard(interrupted: Callable[[], None]) -> Iterator[None]:
             for number in SIGNALS:
                 loop.add_signal_handler(number, interrupted)
             signal.signal(signal.SIGALRM, before)
+
+
+def end_evaluations_on(number: signal.Signals) -> None:
+    """End evaluations that take long, from that signal on."""
+    long = LongEvaluations()
+
+    def look(number: int, frame: FrameType | None) -> None:
+        long.look(frame)
+
+    def begin(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGALRM, look)
+        signal.setitimer(signal.ITIMER_REAL, LOOK_S, LOOK_S)
+
+    signal.signal(number, begin)
