@@ -277,3 +277,34 @@ def test_what_is_imported_is_marked_as_in_its_subsets(quiz: Path, tripos: Comman
     assert own == listed and len(own) == 2
     assert ask(query) == sorted(set(own) & set(there))
     assert ask(query)
+
+
+COLUMNS = """
+benchmark quiz "2.0.0" { languages en }
+role candidate compared
+dataset item from "weighed.jsonl" { question text, weight number, kind choice(a, b) secret }
+scenario sums {
+  over item
+  ask reply by candidate { prompt "{{ item.question }}", returns { n 1..9, kind choice(a, b) }, samples 2 }
+  score high = reply.n > 4
+  measure rate   = weighted_mean(high, item.weight)
+  measure far    = mean(abs(reply.n - item.weight))
+  measure ranked = spearman(reply.n, item.weight)
+  measure f1     = f1(reply.kind, item.kind)
+  measure right  = accuracy(reply.kind, item.kind) by item.kind
+}
+"""
+
+
+def test_the_figures_of_imported_replies_are_those_of_a_run(quiz: Path, tripos: Command) -> None:
+    rows = [{"question": f"Which is {at}?", "weight": at, "kind": "ab"[at % 2]} for at in range(1, 8)]
+    Path("weighed.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    Path("quiz.tripos").write_text(COLUMNS, "utf-8")
+    assert tripos("run", "quiz.tripos", "--model", "mock/careful,mock/careless").code == 0
+    found = ask("select item_id, model, sample_number, reply from quiz.samples order by all")
+    names = ("item_id", "model", "sample_number", "reply")
+    done = take(tripos, [dict(zip(names, row, strict=True)) for row in found], "--store", "other")
+    assert done.code == 0, done.err
+    run, given = (tripos("report", "--json", "--store", store).data["measures"] for store in ("results", "other"))
+    assert run == given
+    assert all(row["n"] for table in given for row in table["rows"])

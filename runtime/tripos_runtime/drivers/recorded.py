@@ -13,7 +13,18 @@ from datetime import datetime
 from typing import Any
 
 from tripos_compiler.language import Unavailable
-from tripos_compiler.plan import Ask, Converse, Plan, Retrieve, SampleList, Scenario, Score, Treatment, Verdict
+from tripos_compiler.plan import (
+    Ask,
+    Column,
+    Converse,
+    Plan,
+    Retrieve,
+    SampleList,
+    Scenario,
+    Score,
+    Treatment,
+    Verdict,
+)
 from tripos_runtime.asking import AGAIN, NOT_APPLICABLE, Answer, CallCounters, Ledger, Row, answer_of, recorded_answer
 from tripos_runtime.datasets import Case, Sources
 from tripos_runtime.drivers.results import CONDITIONS, Keeping
@@ -79,7 +90,7 @@ def recorded_units(case: Case, treatments: Iterable[BoundTreatment]) -> Iterator
 
 def _wiring(scenario: Scenario, treatment: Treatment, plan: Plan, binding: RoleBinding) -> BoundTreatment:
     absent = {step.name for step in treatment.steps if isinstance(step, Converse | SampleList | Verdict)}
-    there = (step for step in treatment.steps if isinstance(step, Ask | Retrieve | Score))
+    there = (step for step in treatment.steps if isinstance(step, Ask | Retrieve | Score | Column))
     steps = tuple(step for step in there if absent.isdisjoint(step.needs))
     return BoundTreatment(scenario, treatment.model_copy(update={"steps": steps}), plan, binding)
 
