@@ -68,8 +68,10 @@ def lower_returns(program: Program, statement: Statement) -> Type | bool | None:
             message = "a model replies with no image, recording or file"
             program.diagnostics.error("E0302", message, returns.head, help=help_)
             return False
-        if read is not None and any(each.kind == "json" for each in type_parts(read)):
-            message, help_ = "a reply is read as a type of its own, and not as any JSON", "say which values it has"
+        parts = type_parts(read) if read is not None else ()
+        form = next((each.form for each in parts if each.kind == "json" and each.form != "json"), None)
+        if form is not None:
+            message, help_ = f"a reply is not read as `{form}`", "write `json`, and read its parts by `json_part(…)`"
             program.diagnostics.error("E0302", message, returns.head, help=help_)
             return False
         alike = next((pair for part in type_parts(read) for pair in _read_alike(part)), None) if read else None

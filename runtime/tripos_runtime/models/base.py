@@ -83,7 +83,8 @@ class Request:
     messages: tuple[Message, ...]
     settings: Settings = LEFT
     schema: dict[str, Any] | None = None
-    """JSON Schema that the reply should fit. Only models with `structured` are held to it."""
+    """JSON Schema that the reply should fit; an empty one is that of any JSON. Only models with `structured` are held
+    to it, and to none with a part that may be any JSON (`strict_schema`)."""
     samples: int = 1
     """How many replies are wanted, at most the model's `most_samples`."""
     number: int = 0
@@ -103,6 +104,16 @@ class Request:
     """Gives the content of an image or another file of which a message has the mark."""
 
     @property
+    def strict_schema(self) -> dict[str, Any] | None:
+        """Return the schema that a server can hold the reply to: none where any JSON may stand somewhere in it, since
+        strict output knows no such part, and the modes without a schema force an object.
+
+        >>> Request("m", (), schema={"type": "array", "items": {}}).strict_schema is None
+        True
+        """
+        return None if self.schema is None or _is_open(self.schema) else self.schema
+
+    @property
     def said(self) -> list[tuple[str, str]]:
         """Return the role and the content of every message, as a store keeps them.
 
@@ -116,6 +127,13 @@ class Request:
     def texts(self) -> list[str]:
         """Return every text that the model reads, as `texts_read` does."""
         return texts_read(Message(*each) for each in self.said)
+
+
+def _is_open(schema: dict[str, Any]) -> bool:
+    """Return true if any JSON may stand somewhere in a value that fits a schema."""
+    parts = [*schema.get("properties", {}).values(), *schema.get("anyOf", ())]
+    parts += [schema["items"]] if "items" in schema else []
+    return not schema or any(map(_is_open, parts))
 
 
 @dataclass(frozen=True)

@@ -34,12 +34,17 @@ NOTES = {
     "en": "Answer with JSON only, with no text before or after it, in exactly this shape:",
     "zh": "只输出 JSON，前后不要有任何其他文字，格式必须如下：",
 }
+ANY_NOTES = {
+    "en": "Answer with JSON only, with no text before or after it.",
+    "zh": "只输出 JSON，前后不要有任何其他文字。",
+}
 WORDS = {
     "en": {
         "text": "<text>",
         "integer": "<whole number>",
         "range": "<whole number from {low} to {high}>",
         "number": "<number>",
+        "json": "<any JSON>",
         "or": " or ",
     },
     "zh": {
@@ -47,6 +52,7 @@ WORDS = {
         "integer": "<整数>",
         "range": "<{low} 到 {high} 的整数>",
         "number": "<数字>",
+        "json": "<任意 JSON>",
         "or": " 或 ",
     },
 }
@@ -54,11 +60,14 @@ WORDS = {
 
 def schema_of(type: Type) -> dict[str, Any]:
     """Return the JSON Schema of a reply of that type. A reply is always an object: what is no record stands under
-    `value`. Every key is required and an optional value may be null, which is what strict structured output wants.
+    `value`. Every key is required and an optional value may be null, which is what strict structured output wants. A
+    reply of any JSON is what it is, and its schema empty.
 
     >>> schema_of(IntegerType(low=1, high=5))["properties"]
     {'value': {'type': 'integer', 'minimum': 1, 'maximum': 5}}
     """
+    if without_optional(type).kind == "json":
+        return {}
     return _schema(type) if isinstance(type, RecordType) else _object({"value": _schema(type)})
 
 
@@ -98,6 +107,8 @@ def format_note(schema: dict[str, Any], language: str) -> str:
     }
     """
     spoken = "zh" if language.lower().startswith("zh") else "en"
+    if not schema:
+        return ANY_NOTES[spoken]
     return f"{NOTES[spoken]}\n{_shape(schema, WORDS[spoken], 0)}"
 
 
@@ -143,6 +154,8 @@ def _schema(type: Type) -> dict[str, Any]:
 
 
 def _shape(schema: dict[str, Any], words: dict[str, str], depth: int) -> str:
+    if not schema:
+        return words["json"]
     if "enum" in schema:
         return words["or"].join(json.dumps(value, ensure_ascii=False) for value in schema["enum"])
     match schema:

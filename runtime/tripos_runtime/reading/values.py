@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from tripos_compiler.language.library import DEFAULT, plain_numbers
+from tripos_compiler.language.library import DEFAULT, holds_json, plain_numbers, without_optional
 from tripos_compiler.plan import (
     AudioType,
     Axis,
@@ -30,15 +30,24 @@ from tripos_compiler.plan import (
     Type,
 )
 from tripos_compiler.source import dataclass
+from tripos_runtime.reading.conversions import (
+    Unreadable,
+    as_bool,
+    as_integer,
+    as_number,
+    as_set,
+    as_text,
+    parts_of,
+    short,
+)
 from tripos_runtime.reading.dialogue_text import turns_in
+from tripos_runtime.reading.exact_json import NotExact, exact_json
 from tripos_runtime.reading.json_text import THINKING, FoundJson, find_all
 from tripos_runtime.reading.plain_text import (
     BOOLS,
     BRACKET,
     BULLET,
     OddNumberError,
-    bool_in,
-    elements_in,
     fold,
     has_unread_brackets,
     is_refusal,
@@ -56,6 +65,7 @@ from tripos_runtime.reading.plain_text import (
 NOTHING = frozenset({"", "null", "none", "na", "无"})
 WRAPPERS = ("value", "answer", "result", "score")
 WRITTEN = re.compile(r"[-+]?\d+(?:\.\d+)?")
+REFUSED = "the model refused to answer"
 CUT_OFF_TEXT = re.compile(r"\s*(?:```(?:json)?\s*)?\{\s*\"value\"\s*:")
 
 
@@ -66,10 +76,6 @@ class ReadReply:
     value: Any
     error: str | None = None
     status: Literal["ok", "parse_failure", "refused"] = "ok"
-
-
-class _Unreadable(Exception):
-    """The reason why a value cannot be read; never leaves this module."""
 
 
 def read(type: Type, text: str, axes: Sequence[Axis] = (), locale: str = DEFAULT) -> ReadReply:
@@ -89,6 +95,8 @@ def read(type: Type, text: str, axes: Sequence[Axis] = (), locale: str = DEFAULT
     if (error := too_long(text)) is not None:
         return ReadReply(None, error, "parse_failure")
     reader = _ValueReader({axis.name: axis for axis in axes}, locale)
+    if holds_json(type):
+        return _read_exactly(reader, type, text)
     found = find_all(text)
     if WRITTEN.fullmatch(alone := THINKING.sub("", text).strip()):
         found = [FoundJson(alone)]  # a number on its own was written by no rules of JSON
@@ -100,16 +108,28 @@ def read(type: Type, text: str, axes: Sequence[Axis] = (), locale: str = DEFAULT
     for one in found:
         try:
             return ReadReply(reader.reply(type, one.value, whole=one.complete))
-        except _Unreadable as error:
+        except Unreadable as error:
             errors.append(str(error))
     if not any(isinstance(one.value, dict) for one in found):
         if is_refusal(text):
-            return ReadReply(None, "the model refused to answer", "refused")
+            return ReadReply(None, REFUSED, "refused")
         try:
             return ReadReply(reader.plain(type, text))
-        except _Unreadable as error:
+        except Unreadable as error:
             errors.append(str(error))
     return ReadReply(None, errors[0], "parse_failure")
+
+
+def _read_exactly(reader: _ValueReader, type: Type, text: str) -> ReadReply:
+    """Read what has any JSON in it: nothing would show that a mended or chosen part is not what was meant."""
+    try:
+        return ReadReply(reader.reply(type, exact_json(text), whole=True))
+    except NotExact as error:
+        if not error.found and is_refusal(text):
+            return ReadReply(None, REFUSED, "refused")
+        return ReadReply(None, str(error), "parse_failure")
+    except Unreadable as error:
+        return ReadReply(None, str(error), "parse_failure")
 
 
 def _read_text(text: str, found: Sequence[FoundJson]) -> ReadReply:
@@ -142,7 +162,7 @@ class _ValueReader:
         """Return a value from the JSON of a whole reply, which may stand in an object or a list of its own."""
         if isinstance(type, RecordType):
             return self._record(type, raw, whole=whole)
-        if isinstance(raw, dict):
+        if isinstance(raw, dict) and not isinstance(without_optional(type), JsonType):
             named = {fold(name): part for name, part in raw.items()}
             wrapper = next((name for name in WRAPPERS if name in named), None)
             if wrapper is not None:
@@ -154,7 +174,7 @@ class _ValueReader:
     def plain(self, type: Type, text: str) -> Any:
         """Return a value from a reply without JSON."""
         if not text.strip():
-            raise _Unreadable("the reply is empty")
+            raise Unreadable("the reply is empty")
         if has_unread_brackets(text):
             return self._alone(type, text)
         match type:
@@ -168,7 +188,7 @@ class _ValueReader:
                 ((name, field),) = fields.items()
                 if isinstance(field, IntegerType | NumberType | BoolType | ChoiceType):
                     return {name: self.value(field, text)}
-        raise _Unreadable("the reply holds no JSON")
+        raise Unreadable("the reply holds no JSON")
 
     def _alone(self, type: Type, text: str) -> Any:
         """Return a value from a reply with brackets that are no JSON: only from where an answer stands by itself."""
@@ -201,38 +221,40 @@ class _ValueReader:
         values = [self.value(type, place) for place in places]
         if values and all(value == values[0] for value in values):
             return values[0]
-        raise _Unreadable("the reply holds no JSON that can be read")
+        raise Unreadable("the reply holds no JSON that can be read")
 
     def value(self, type: Type, raw: Any) -> Any:
         """Return a value of the type from one of JSON or from a text."""
         if isinstance(type, OptionalType):
             return self._optional(type.of, raw)
         if raw is None:
-            raise _Unreadable("the value is null")
+            raise Unreadable("the value is null")
         match type:
             case TextType() | PathType():
-                return _text(raw)
+                return as_text(raw)
             case IntegerType(low=low, high=high):
-                return _integer(self._read_number(raw, high), low, high)
+                return as_integer(self._read_number(raw, high), low, high)
             case NumberType():
-                return _number(self._read_number(raw))
+                return as_number(self._read_number(raw))
             case BoolType():
-                return _bool(raw)
+                return as_bool(raw)
             case ChoiceType():
                 return self._choice(type, raw)
             case ListType(of=of):
                 return self._items(of, raw)
             case SetType(of=of):
-                return _set(self._items(of, raw))
+                return as_set(self._items(of, raw))
             case RecordType():
                 return self._record(type, raw, whole=True)
             case DialogueType():
                 turns = turns_in(raw)
                 if turns is None:
-                    raise _Unreadable("a dialogue was asked for, each turn with a speaker and a text")
+                    raise Unreadable("a dialogue was asked for, each turn with a speaker and a text")
                 return turns
-            case MetricsType() | TreeType() | ImageType() | AudioType() | FileType() | JsonType():
-                raise _Unreadable("a value of this type cannot be replied")
+            case JsonType():
+                return raw
+            case MetricsType() | TreeType() | ImageType() | AudioType() | FileType():
+                raise Unreadable("a value of this type cannot be replied")
 
     def _read_number(self, raw: Any, scale: int | None = None) -> Any:
         """Return a number that a text states; what is no text as it is."""
@@ -241,9 +263,9 @@ class _ValueReader:
         try:
             number = number_in(raw, scale, self.locale)
         except OddNumberError as error:
-            raise _Unreadable(str(error)) from None
+            raise Unreadable(str(error)) from None
         if number is None:
-            raise _Unreadable(f"`{_short(raw)}` is not one number")
+            raise Unreadable(f"`{short(raw)}` is not one number")
         return number
 
     def _plain(self, text: str) -> str:
@@ -252,13 +274,15 @@ class _ValueReader:
 
     def _items(self, of: Type, raw: Any) -> list[Any]:
         """Return the elements of a list, also of one written as lines or with commas."""
-        inner = of.of if isinstance(of, OptionalType) else of
+        inner = without_optional(of)
+        if isinstance(inner, JsonType) and not isinstance(raw, list):
+            raise Unreadable("a list was asked for")
         if not isinstance(raw, str) or not isinstance(inner, IntegerType | NumberType):
-            return [self.value(of, part) for part in _parts(raw)]
+            return [self.value(of, part) for part in parts_of(raw)]
         try:
             parts = numbers_listed(raw, self.locale)
         except OddNumberError as error:
-            raise _Unreadable(str(error)) from None
+            raise Unreadable(str(error)) from None
         return [replace(self, locale=None).value(of, part) for part in parts]
 
     def _optional(self, of: Type, raw: Any) -> Any:
@@ -266,7 +290,7 @@ class _ValueReader:
             return None
         try:
             return self.value(of, raw)
-        except _Unreadable:
+        except Unreadable:
             if isinstance(raw, str) and fold(raw) in NOTHING:
                 return None
             raise
@@ -275,11 +299,11 @@ class _ValueReader:
         if isinstance(raw, list) and len(raw) == 1:
             raw = raw[0]
         spellings = self._spellings(type)
-        text = _text(raw)
+        text = as_text(raw)
         apart = told_apart(type.values)
         name = named_in(text, spellings, spellings) if apart else symbol_in(text, type.values)
         if name is None:
-            raise _Unreadable(f"`{_short(text)}` is none of {', '.join(type.values)}")
+            raise Unreadable(f"`{short(text)}` is none of {', '.join(type.values)}")
         return name
 
     def _spellings(self, type: ChoiceType) -> dict[str, str]:
@@ -294,22 +318,22 @@ class _ValueReader:
         if isinstance(raw, list) and len(raw) == 1:
             raw = raw[0]
         if not isinstance(raw, dict):
-            raise _Unreadable("an object was asked for")
+            raise Unreadable("an object was asked for")
         given = _by_field(type, raw)
         if not given and len(raw) == 1:
             (inner,) = raw.values()
             if isinstance(inner, dict):
                 return self._record(type, inner, whole=whole)
-            if len(type.fields) == 1:
+            if len(type.fields) == 1 and not holds_json(type):
                 given = dict.fromkeys(type.fields, inner)
         record: dict[str, Any] = {}
         for name, field in type.fields.items():
             if name not in given and not (whole and isinstance(field, OptionalType)):
-                raise _Unreadable(f"`{name}` is missing" + ("" if whole else ": the reply is cut off"))
+                raise Unreadable(f"`{name}` is missing" + ("" if whole else ": the reply is cut off"))
             try:
                 record[name] = self.value(field, given.get(name))
-            except _Unreadable as error:
-                raise _Unreadable(f"`{name}`: {error}") from None
+            except Unreadable as error:
+                raise Unreadable(f"`{name}`: {error}") from None
         return record
 
 
@@ -320,79 +344,3 @@ def _by_field(type: RecordType, raw: dict[str, Any]) -> dict[str, Any]:
         for name in type.fields
         if name in raw or fold(name) in folded
     }
-
-
-def _text(raw: Any) -> str:
-    match raw:
-        case str():
-            return raw
-        case bool():
-            return str(raw).lower()
-        case int() | float():
-            return str(raw)
-        case list() if all(isinstance(part, str) for part in raw):
-            return "\n".join(raw)
-        case _:
-            raise _Unreadable("a text was asked for")
-
-
-def _number(raw: Any) -> float:
-    if isinstance(raw, bool) or not isinstance(raw, int | float):
-        raise _Unreadable("a number was asked for")
-    try:
-        return float(raw)
-    except OverflowError:
-        raise _Unreadable(f"`{_short(str(raw))}` is not one number") from None
-
-
-def _integer(raw: Any, low: int | None, high: int | None) -> int:
-    if isinstance(raw, bool) or not isinstance(raw, int | float):
-        raise _Unreadable("a whole number was asked for")
-    value = int(raw)
-    if value != raw:
-        raise _Unreadable(f"{raw:g} is not a whole number")
-    if (low is not None and value < low) or (high is not None and value > high):
-        bounds = f"{'' if low is None else low}..{'' if high is None else high}"
-        raise _Unreadable(f"{_short(str(value))} is not in {bounds}")
-    return value
-
-
-def _bool(raw: Any) -> bool:
-    if isinstance(raw, bool):
-        return raw
-    found = bool_in(raw) if isinstance(raw, str) else None
-    if found is None:
-        raise _Unreadable(f"`{_short(str(raw))}` is neither yes nor no")
-    return found
-
-
-def _parts(raw: Any) -> list[Any]:
-    """Return the elements of a list, also of one written as lines or with commas."""
-    if isinstance(raw, list):
-        return raw
-    return elements_in(raw) if isinstance(raw, str) else [raw]
-
-
-def _set(values: list[Any]) -> frozenset[Any] | list[Any]:
-    try:
-        return frozenset(values)
-    except TypeError:
-        # Records cannot be members of a set; without repeats, the list of them is one.
-        first: dict[Any, Any] = {}
-        for value in values:
-            first.setdefault(_hashable(value), value)
-        return list(first.values())
-
-
-def _hashable(value: Any) -> Any:
-    match value:
-        case dict():
-            return frozenset((name, _hashable(part)) for name, part in value.items())
-        case list():
-            return tuple(map(_hashable, value))
-    return value
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 40 else f"{line[:39]}…"

@@ -22,7 +22,7 @@ from tripos_compiler.plan import Literal_, Plan, Plugin, ToolCall, Type, canonic
 from tripos_runtime.asking import dumps
 from tripos_runtime.asking.functions import stand_in
 from tripos_runtime.models import FREE, TOOL, Message, ModelError, Reply, Request, Vector
-from tripos_runtime.models.mocks import calls_made, draw, likelihoods, token_probabilities, value_of
+from tripos_runtime.models.mocks import ANY_JSON, calls_made, draw, likelihoods, token_probabilities, value_of
 from tripos_runtime.reading import schema_of
 from tripos_runtime.scheduling import Called
 from tripos_runtime.worlds.seen_requests import SETTINGS
@@ -146,6 +146,7 @@ class Voice:
             for guess in guesses:
                 if _fits(schema, guess):
                     return guess
+        schema = schema or ANY_JSON
         match schema.get("type"):
             case "object":
                 parts = schema.get("properties", {})
@@ -188,7 +189,9 @@ def _short(told: str) -> str:
 
 
 def _fits(schema: Mapping[str, Any], value: Any) -> bool:
-    """Return true if a guess could be said where the schema stands, which is no object."""
+    """Return true if a guess could be said where the schema stands, which is no object of known fields."""
+    if not schema:
+        return isinstance(value, str | int | float | bool | list | dict)
     if "enum" in schema:
         return value in schema["enum"]
     match schema.get("type"):
@@ -263,8 +266,8 @@ def _value(type: Type, key: str) -> Any:
             return [_value(type.of, f"{key}{i}") for i in range(draw(4, key))]
         case "dialogue":
             return [{"speaker": "a", "text": _number(key)}]
-    schema = schema_of(type)
-    return value_of(schema, key, "mixed")["value"] if type.kind != "record" else value_of(schema, key, "mixed")
+    found = value_of(schema_of(type), key, "mixed")
+    return found if type.kind in ("record", "json") else found["value"]
 
 
 def _number(key: str) -> str:

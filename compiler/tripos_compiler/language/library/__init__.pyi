@@ -88,6 +88,7 @@ from .types import (
     are_equal as are_equal,
     element_type as element_type,
     fits as fits,
+    holds_json as holds_json,
     holds_media as holds_media,
     is_of_paths as is_of_paths,
     join as join,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Set as AbstractSet
+from collections.abc import Collection, Hashable, Iterable, Mapping, Set as AbstractSet
 from typing import Any, Literal, NewType, TypedDict, TypeVar
 
 from tripos_compiler.plan import (
@@ -185,12 +185,25 @@ def holds_media(type_: Type) -> bool:
     >>> holds_media(ListType(of=ImageType())), holds_media(TextType())
     (True, False)
     """
+    return _holds(type_, MEDIA)
+
+
+def holds_json(type_: Type) -> bool:
+    """Return true if a value is JSON of any form, or has some in it.
+
+    >>> holds_json(ListType(of=JsonType())), holds_json(TextType())
+    (True, False)
+    """
+    return _holds(type_, ("json",))
+
+
+def _holds(type_: Type, kinds: Collection[str]) -> bool:
     match type_.kind:
         case "list" | "set" | "optional":
-            return holds_media(type_.of)
+            return _holds(type_.of, kinds)
         case "record":
-            return any(map(holds_media, type_.fields.values()))
-    return type_.kind in MEDIA
+            return any(_holds(each, kinds) for each in type_.fields.values())
+    return type_.kind in kinds
 
 
 def fits(given: Type, wanted: Type) -> bool:

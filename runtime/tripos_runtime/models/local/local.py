@@ -141,7 +141,8 @@ def _fitted(request: Request) -> Request:
     messages = request.messages
     if not any(message.role == "system" for message in messages):
         messages = (SYSTEM, *messages)
-    return replace(request, messages=messages, schema=None if request.schema is None else _bounded(request.schema))
+    schema = request.strict_schema
+    return replace(request, messages=messages, schema=None if schema is None else _bounded(schema))
 
 
 def _ending(request: Request) -> Request:

@@ -15,6 +15,7 @@ from .mock_tools import (
     calls_made as calls_made,
 )
 from .mock_values import (
+    ANY_JSON as ANY_JSON,
     draw as draw,
     value_of as value_of,
 )

@@ -145,6 +145,11 @@ def fitted(text: str, schema: dict[str, Any] | None) -> str:
     '{"value": true}'
     >>> fitted("maybe", {"type": "object", "properties": {"value": {"type": "boolean"}}})
     'maybe'
+
+    Where any JSON fits, a text that is JSON is that, and another one a text of JSON.
+
+    >>> fitted('{"a": 1}', {}), fitted("yes", {})
+    ('{"a": 1}', '"yes"')
     """
     if schema is None:
         return text
@@ -155,6 +160,11 @@ def fitted(text: str, schema: dict[str, Any] | None) -> str:
 
 
 def _value(text: str, schema: dict[str, Any]) -> Any:
+    if not schema:
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            return text
     if "enum" in schema:
         found = next((each for each in schema["enum"] if each.casefold() == text.strip().casefold()), None)
         if found is None:

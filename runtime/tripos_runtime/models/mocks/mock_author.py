@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tripos_runtime.models.mocks.mock_values import draw, value_of
+from tripos_runtime.models.mocks.mock_values import ANY_JSON, draw, value_of
 
 REPEATS, NEARLY, BROKEN, NO = 20, 20, 40, 10
 """Once in so many replies."""
@@ -64,6 +64,7 @@ def written(key: str, *, chinese: bool) -> str:
 
 
 def _value(schema: dict[str, Any], key: str, near: bool, *, chinese: bool, lettered: bool) -> Any:
+    schema = schema or ANY_JSON
     if "enum" in schema:
         return value_of(schema, key, "mixed", chinese=chinese)
     match schema.get("type"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tripos_runtime.models.mocks.mock_values import draw, value_of
+from tripos_runtime.models.mocks.mock_values import ANY_JSON, draw, value_of
 
 INVENTED = "overall impression"
 
@@ -16,6 +16,7 @@ def careless_text(schema: dict[str, Any], key: str, *, chinese: bool) -> str:
     >>> careless_text({"type": "object", "properties": {"Depth": {"type": "integer"}}}, "k", chinese=False)
     '{"Depth": "7 分"}'
     """
+    schema = schema or ANY_JSON
     value = _spoil(value_of(schema, key, "mixed", chinese=chinese), schema, key)
     text = json.dumps(value, ensure_ascii=False)
     match draw(4, key, "frame"):
@@ -60,6 +61,6 @@ def _loosened(value: Any, schema: dict[str, Any], key: str) -> Any:
             return (value, value, f"{value}/{high}", f"{value} 分")[draw(4, key, "number")]
         case dict():
             parts: dict[str, Any] = schema.get("properties", {})
-            return {name: _loosened(part, parts[name], key) for name, part in value.items()}
+            return {name: _loosened(part, parts.get(name, {}), key) for name, part in value.items()}
         case _:
             return value

@@ -31,6 +31,17 @@ CHINESE = (
     "指出了一个常见错误，并给出了避免的办法。",
 )
 
+ANY_JSON = {
+    "type": "object",
+    "properties": {
+        "answer": {"type": "string"},
+        "number": {"type": "integer"},
+        "sure": {"type": "boolean"},
+        "parts": {"type": "array", "items": {"type": "string"}},
+    },
+}
+"""The form in which mocks answer where any JSON will do."""
+
 
 def draw(size: int, *parts: str) -> int:
     """Return a number from 0 to `size - 1` that depends on the parts alone.
@@ -50,7 +61,7 @@ def sentences(count: int, key: str, *, chinese: bool) -> str:
 
 
 def value_of(schema: dict[str, Any], key: str, mood: Mood, *, chinese: bool = False) -> Any:
-    """Return a value that fits the schema; the same key gives the same value.
+    """Return a value that fits the schema; the same key gives the same value. Where any JSON fits it is an object.
 
     >>> score = value_of({"type": "integer", "minimum": 1, "maximum": 10}, "k", "kind")
     >>> 7 <= score <= 10
@@ -58,6 +69,7 @@ def value_of(schema: dict[str, Any], key: str, mood: Mood, *, chinese: bool = Fa
     >>> value_of({"type": "object", "properties": {"a": {"type": "null"}}}, "k", "kind")
     {'a': None}
     """
+    schema = schema or ANY_JSON
     if "enum" in schema:
         return schema["enum"][draw(len(schema["enum"]), key)]
     if "anyOf" in schema:

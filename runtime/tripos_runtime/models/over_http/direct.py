@@ -132,8 +132,8 @@ class DirectModel:
         told |= {"logprobs": True} if "top_logprobs" in told else {}
         samples = min(request.samples, self.most_samples)
         told |= {"n": samples} if samples > 1 else {}
-        structured = request.schema is not None and self.structured
-        told |= {"response_format": format_of(request.schema)} if structured else {}
+        schema = request.strict_schema if self.structured else None
+        told |= {} if schema is None else {"response_format": format_of(schema)}
         told |= {"tools": tools_sent(request.tools)} if request.tools else {}
         told |= {**self._provider.body, **own}
         return b"," + orjson.dumps(told)[1:] if told else b"}"

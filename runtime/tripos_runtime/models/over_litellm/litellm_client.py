@@ -178,8 +178,8 @@ def settings_of(request: Request, *, structured: bool) -> dict[str, Any]:
     settings |= settings.pop("provider", {})
     if "top_logprobs" in settings:
         settings["logprobs"] = True
-    if request.schema is not None and structured:
-        settings["response_format"] = format_of(request.schema)
+    if structured and (schema := request.strict_schema) is not None:
+        settings["response_format"] = format_of(schema)
     if request.tools:
         settings["tools"] = tools_sent(request.tools)
     return settings

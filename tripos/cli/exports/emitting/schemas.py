@@ -44,12 +44,10 @@ def _rows(emission: Emission, dataset: str, fields: tuple[DataField, ...]) -> di
     for each in fields:
         optional = isinstance(each.type, OptionalType)
         try:
-            schema = schema_of(each.type)
+            own = schema_of(RecordType(fields={each.name: each.type}))["properties"][each.name]
         except ValueError:
             emission.lose(f"{dataset}.{each.name}", "a type that no JSON Schema has: an image, a tree or the like")
-            own: dict[str, Any] = {}
-        else:
-            own = schema if isinstance(each.type, RecordType) else schema["properties"]["value"]
+            own = {}
         column = each.columns[0] if each.columns else each.name
         properties[column] = {**own, "x-tripos-secret": True} if each.secret else own
         if len(each.columns) > 1:
