@@ -48,7 +48,22 @@ def script(
         return Said(said, "length" if 0.05 < mood < 0.1 else "stop")
     if mood < 0.1 or (mood < 0.25 and not again):
         return Said("no JSON from me", "length" if mood < 0.07 else "stop")
+    if not schema:
+        return Said(_any_json(dice, wild))
     return Said(json.dumps(_value(schema, dice)))
+
+
+def _any_json(dice: random.Random, wild: bool) -> str:
+    """Return JSON of one form or another, with text around it; a `wild` one may be broken."""
+    said = " ".join(dice.choice(WORDS) for _ in range(dice.randrange(1, 4)))
+    found: Any = {"sum": dice.choice((0, 3, 7, "7", None)), "why": said, "more": [1.5, {"a": said}]}
+    for name in ("sum", "why", "more"):
+        if dice.random() < 0.2:
+            del found[name]
+    found = dice.choice((found, found, found, [found], said, 12))
+    text = json.dumps(found, separators=dice.choice((None, (",", ":"))))
+    text = text[:-1] if wild and dice.random() < 0.2 else text
+    return dice.choice(("{}", "{}", "Here:\n```json\n{}\n```")).replace("{}", text)
 
 
 def _value(schema: Mapping[str, Any], dice: random.Random) -> Any:

@@ -284,7 +284,20 @@ class _Writer:
         step.numbers = [f"words({name}.text)", f"10 / words({name}.text)"]
         step.flags = [f'contains({name}.text, "seven")', f"words({name}.text) > 2", f"6 / words({name}.text) > 2"]
         form = self.dice.choice(("text", "text", "record", "integer", "choice"))
-        if form == "record":
+        if form == "record" and self.aside.random() < 0.4:
+            lines.append("    returns json")
+            self.uses.add("json")
+            step.texts += [f"json({name})", f'default(json_part({name}, "why", text), "none")']
+            step.numbers += [
+                f'default(json_part({name}, "sum", integer), 7)',
+                f'readable(json_part({name}, "sum", integer))',
+            ]
+            step.printed += [name, name]
+            step.flags += [
+                f'default(json_part({name}, "sum", integer), 7) > 4',
+                f'readable(json_part({name}, "sum", integer)) > 4',
+            ]
+        elif form == "record":
             lines.append("    returns { sum 0..9, why text, note text? }")
             step.texts += [f"{name}.why", f'default({name}.note, "none")']
             step.numbers += [f"{name}.sum", f"1 / {name}.sum"]

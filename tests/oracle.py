@@ -74,6 +74,18 @@ class Heard:
             raise Undefined
         return self.fields[name]
 
+    def part(self, kind: type, *path: str | int) -> Any:
+        """Return a part of a reply of any JSON, if there is one of that kind, and `None` if not."""
+        found: Any = self.fields
+        if found is None:
+            raise Undefined
+        for name in path:
+            try:
+                found = found[name]
+            except (KeyError, IndexError, TypeError):
+                return None
+        return found if type(found) is kind else None
+
 
 @dataclass(frozen=True)
 class Score:
@@ -153,6 +165,8 @@ class Benchmark:
     styles: tuple[str, ...]
     samples: int
     structured: bool
+    free: bool = False
+    """A reply that is structured may have any form."""
     scores: list[Score] = field(default_factory=list)
     measures: list[Measure] = field(default_factory=list)
 
@@ -165,8 +179,10 @@ class Benchmark:
         said = said_to(self.seed, model, item, style, sample, self.structured)
         if not self.structured or said.refused:
             return Heard(said, None)
+        if self.free:
+            said = freely(said)
         try:
-            return Heard(said, json.loads(said.text))
+            return Heard(said, json.loads(said.text[said.text.find("{") : said.text.rfind("}") + 1]))
         except ValueError:
             return Heard(said, None)
 
@@ -203,6 +219,23 @@ def said_to(seed: int, model: str, item: int, style: str, sample: int, structure
     return Said(json.dumps(found))
 
 
+def freely(said: Said) -> Said:
+    """Return what was said in another form, with text around it, without a part or with one of another kind."""
+    dice = _dice("freely", said.text)
+    if not said.text.startswith("{"):
+        return Said(dice.choice((said.text, "{'colour': 'red'}", '{"colour": "red", "colour": "red"}')), cut=said.cut)
+    found = json.loads(said.text)
+    found |= {"at": [{"colour": found["colour"]}], "parts": [1] * found["size"]}
+    for name, other in (("colour", 3), ("size", "2"), ("sure", None), ("at", {}), ("parts", [1, "2"])):
+        mood = dice.random()
+        if mood < 0.2:
+            del found[name]
+        elif mood < 0.3:
+            found[name] = other
+    text = json.dumps(found, indent=dice.choice((None, 2)))
+    return Said(dice.choice(("{}", "Sure:\n```json\n{}\n```", "It is {}, I think.")).replace("{}", text))
+
+
 def verdict(judge: str, said: str) -> int | None:
     """Return what a judge gives a text from 1 to 5; none where its reply cannot be read or it declines."""
     dice = _dice(judge, said)
@@ -236,6 +269,16 @@ def _where(holds: bool, value: Callable[[], Any]) -> Any:
     return value()
 
 
+def _there(value: Any) -> Any:
+    if value is None:
+        raise Undefined
+    return value
+
+
+def _sum(parts: list[Any] | None) -> int:
+    return 9 if parts is None or "2" in parts else sum(parts)
+
+
 def _words(reply: Heard) -> int:
     return len(reply.text.replace(":", " ").split())
 
@@ -261,6 +304,15 @@ FIELD_SCORES = (
     Score("ratio", "item.number / reply.size", lambda r, row: _divided(row["number"], r["size"], Undefined)),
     Score("noted", "default(reply.note, \"none\") == \"well\"", lambda r, row: (r["note"] or "none") == "well", truth=True),
     Score("close", "abs(reply.size - item.number) when item.number > 0", lambda r, row: _where(row["number"] > 0, lambda: abs(r["size"] - row["number"]))),
+)  # fmt: skip
+FREE_SCORES = (
+    Score("right", 'json_part(reply, "colour", text) == item.gold', lambda r, row: r.part(str, "colour") == row["gold"], truth=True),
+    Score("deep", 'json_part(reply, "at.0.colour", text) == item.gold', lambda r, row: r.part(str, "at", 0, "colour") == row["gold"], truth=True),
+    Score("sure", 'default(json_part(reply, "sure", bool), false)', lambda r, row: bool(r.part(bool, "sure")), truth=True),
+    Score("size", 'readable(json_part(reply, "size", integer))', lambda r, row: _there(r.part(int, "size"))),
+    Score("ratio", 'item.number / readable(json_part(reply, "size", integer))', lambda r, row: _divided(row["number"], _there(r.part(int, "size")), Undefined)),
+    Score("noted", 'default(json_part(reply, "note", text), "none") == "well"', lambda r, row: r.part(str, "note") == "well", truth=True),
+    Score("parts", 'sum(default(json_part(reply, "parts", list<integer>), [9]))', lambda r, row: _sum(r.part(list, "parts"))),
 )  # fmt: skip
 JUDGED = Score("good", "good(reply.text)", lambda r, row: None, judged=True)
 
@@ -392,8 +444,9 @@ def generate(seed: int) -> Benchmark:
         styles=STYLES if dice.random() < 0.5 else STYLES[:1],
         samples=dice.choice((1, 1, 2, 4)),
         structured=structured,
+        free=structured and _dice(seed, "free").random() < 0.5,
     )
-    every = FIELD_SCORES if structured else TEXT_SCORES
+    every = FREE_SCORES if made.free else FIELD_SCORES if structured else TEXT_SCORES
     made.scores = dice.sample(every, dice.randrange(2, len(every) + 1))
     if not structured and dice.random() < 0.6:
         made.scores.append(JUDGED)
@@ -401,7 +454,7 @@ def generate(seed: int) -> Benchmark:
     for score in made.scores:
         for _ in range(2):
             made.measures.append(_measure(dice, made, score, f"m{next(names)}"))
-    if structured:
+    if structured and not made.free:
         for _ in range(2):
             made.measures.append(_of_two(dice, f"m{next(names)}"))
     plain = [each for each in made.measures if not each.by]
@@ -513,6 +566,7 @@ def _curved(dice: random.Random, own: Measure, name: str) -> Measure:
 def spec_of(made: Benchmark) -> str:
     """Return the text of the spec."""
     returns = "\n    returns { colour choice(red, green, blue), size integer, sure bool, note text? }" * made.structured
+    returns = "\n    returns json" if made.free else returns
     samples = f"\n    samples {made.samples}" if made.samples > 1 else ""
     arms = len(made.styles) > 1
     lines = [
@@ -566,6 +620,7 @@ class ScriptedModel:
         style = "rich" if request.messages[0].role == "system" and "rich" in request.messages[0].content else "plain"
         item = int(first.split()[1])
         said = said_to(self.made.seed, self.name, item, style, request.number, self.made.structured)
+        said = freely(said) if self.made.free and not said.refused else said
         if said.refused:
             raise ModelError("R0108", "declined", "", status="refused")
         return Reply(said.text, self.name, "length" if said.cut else "stop", 1, 1, 0.0)

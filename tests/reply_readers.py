@@ -12,6 +12,7 @@ from tripos_compiler.plan import (
     ChoiceType,
     DialogueType,
     IntegerType,
+    JsonType,
     ListType,
     Metric,
     NumberType,
@@ -45,6 +46,8 @@ TYPES: tuple[Type, ...] = (
     ListType(of=RECORD),
     SetType(of=TextType()),
     SetType(of=RecordType(fields={"a": ListType(of=TextType())})),
+    JsonType(),
+    RecordType(fields={"a": TextType(), "b": JsonType()}),
 )
 METRICS = [
     Metric(name=name, title={"en": name}, dimension="d", low=1, high=10, asks={}, levels=())

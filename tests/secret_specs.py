@@ -411,6 +411,8 @@ class _Writer:
             case "number":
                 name = self.fresh("rate")
                 told = self.hole()
+                if self.aside.random() < 0.5:
+                    return self._noting(name, told)
                 step = f'  ask {name} by tutor {{ prompt "Rate. {told}", returns 1..9 }}'
                 self.numbers += [name] * 2
                 self.flags.append(f"{name} > 4")
@@ -431,6 +433,13 @@ class _Writer:
                 self.texts.append(f"transcript({name})")
                 self.numbers.append(f"turns({name})")
         return step
+
+    def _noting(self, name: str, told: str) -> str:
+        """Return an ask whose reply is any JSON."""
+        self.numbers += [f'default(json_part({name}, "number", integer), 0)'] * 2
+        self.texts += [f'default(json_part({name}, "answer", text), "none")', f"json({name})"]
+        self.flags.append(f'default(json_part({name}, "sure", bool), false)')
+        return f'  ask {name} by tutor {{ prompt "Note. {told}", returns json }}'
 
     def _retrieve(self) -> str:
         name = self.fresh("near")
@@ -468,6 +477,8 @@ class _Writer:
             lines.append(f"    {self.prompt('If so.')} when {self.flag()}")
         first = "{{ q.task }}" if self.made_rows else "{{ q.question }}"
         lines.append(f"    {self.prompt(first)}")
+        if last and self.aside.random() < 0.2:
+            lines.append("    returns json")
         return "\n".join([*lines, "  }"])
 
     def _shots(self) -> str:

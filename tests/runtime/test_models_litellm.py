@@ -15,7 +15,7 @@ from tests.each import each
 from tripos_compiler.plan import Settings
 from tripos_runtime.models import Endpoint, Message, ModelError, Reply, Request, open_model
 from tripos_runtime.models.catalog.errors import scrub
-from tripos_runtime.models.over_litellm.litellm_client import library
+from tripos_runtime.models.over_litellm.litellm_client import library, settings_of
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
 USAGE = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
@@ -122,6 +122,16 @@ def test_a_request_is_sent_as_it_is() -> None:
             "authorization": "Bearer none",
         }
     ]
+
+
+@each("part", [{}, {"type": "array", "items": {}}, {"anyOf": [{}, {"type": "null"}]}])
+def test_a_reply_with_any_json_in_it_is_held_to_no_schema(part: dict[str, Any]) -> None:
+    """Strict output knows no part of any form, and a mode without a schema would make an object of a list."""
+    for schema in (part, SCHEMA | {"properties": {"a": {"type": "integer"}, "b": part}}):
+        request = Request("m", (Message("user", "hi"),), schema=schema)
+        _, asked = ask(answering(completion()), request=request)
+        assert sorted(asked[0]) == ["authorization", "messages", "model"]
+        assert "response_format" not in settings_of(request, structured=True)
 
 
 def test_settings_that_are_left_open_are_not_sent() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tripos_compiler.constructs import Statement
-from tripos_compiler.language.library import fits
+from tripos_compiler.language.library import fits, without_optional
 from tripos_compiler.plan import (
     Binary,
     Call,
@@ -188,7 +188,7 @@ def _is_axis(field: DataField) -> bool:
 def _reply(steps: Steps, binding: Binding, type_: Type, span: Span, returns: Type | None) -> Localised:
     expr = binding.value or Ref(path=binding.path)
     hole = Hole(expr=expr, type=type_)
-    if returns is not None and returns.kind in ("list", "set", "record"):
+    if returns is not None and without_optional(returns).kind in ("list", "set", "record", "json"):
         hole = Hole(expr=Call(function="json", args=(expr,)), type=TextType())
     from tripos_compiler.typing import FilledHole
 
