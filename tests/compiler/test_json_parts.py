@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 from tests.each import each
 from tripos_compiler.language.library import notated_type, type_notation
 from tripos_compiler.language.library.functions.answers.json_parts import json_part
-from tripos_compiler.plan import IntegerType, ListType, RecordType, arguments_fitting
+from tripos_compiler.plan import IntegerType, JsonType, ListType, RecordType, arguments_fitting
 
 NAMES = st.text(alphabet="ab.0 é", min_size=1, max_size=3)
 VALUES = st.recursive(
@@ -22,7 +22,10 @@ VALUES = st.recursive(
     lambda of: st.lists(of, max_size=3) | st.dictionaries(NAMES, of, max_size=3),
     max_leaves=8,
 )
-TYPES = ("text", "integer", "0..3", "number", "bool", "json", "list<text>", "list<integer>", "list<list<json>>")
+TYPES = (
+    "text", "integer", "0..3", "number", "bool", "json", "list<text>", "list<integer>", "list<list<json>>",
+    "list<{ a number, b text? }>", "list<{ a list<{ b json? }> }>", "{ a json }",
+)  # fmt: skip
 
 
 def parts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -33,8 +36,31 @@ def parts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, .
         yield from parts(part, (*path, str(name)))
 
 
+FIELDS = {
+    "{ a number, b text? }": (("a", "number", False), ("b", "text", True)),
+    "{ a list<{ b json? }> }": (("a", "list<{ b json? }>", False),),
+    "{ b json? }": (("b", "json", True),),
+    "{ a json }": (("a", "json", False),),
+}
+"""The fields of records: their names, their types, and whether they may be missing."""
+
+
+def cut(notation: str, value: Any) -> Any:
+    """Return a value as a type has it: of an object the fields of a record."""
+    if notation.startswith("list<"):
+        return [cut(notation[5:-1], each) for each in value]
+    if notation.startswith("{") and value is not None:
+        return {name: cut(of, value.get(name)) for name, of, _ in FIELDS[notation]}
+    return value
+
+
 def is_a(notation: str, value: Any) -> bool:
     """Return true if a value of JSON is of a type, as `docs/language/types.md` has it."""
+    if notation.startswith("{"):
+        return isinstance(value, dict) and all(
+            (is_a(of, value.get(name)) and value.get(name) is not None) or (may and value.get(name) is None)
+            for name, of, may in FIELDS[notation]
+        )
     if notation.startswith("list<"):
         return isinstance(value, list) and all(is_a(notation[5:-1], item) for item in value)
     whole = type(value) is int or (type(value) is float and value == round(value))
@@ -52,7 +78,7 @@ def is_a(notation: str, value: Any) -> bool:
 def test_every_part_is_there_in_its_type_and_missing_in_others(value: Any, notation: str) -> None:
     for path, part in parts(value):
         found = json_part(value, path, notation)
-        assert found == (part if is_a(notation, part) else None)
+        assert found == (cut(notation, part) if is_a(notation, part) else None)
         assert isinstance(found, bool) == (found is not None and isinstance(part, bool))
         if not any("." in name for name in path):
             assert json_part(value, ".".join(path), notation) == found
@@ -75,9 +101,18 @@ def test_a_notation_is_that_of_its_type(notation: str) -> None:
     assert found is not None and type_notation(found) == notation
 
 
-@each("notation", ["dialogue", "text?", "set<text>", "{ a text }", "list<path>", "choice(a, b)", ""])
+@each(
+    "notation",
+    ["dialogue", "text?", "set<text>", "{ a path }", "list<{ a text, b tools }>", "list<path>", "choice(a, b)", ""],
+)
 def test_no_other_type_is_one_of_json(notation: str) -> None:
     assert notated_type(notation) is None
+
+
+def test_an_argument_of_any_json_that_is_not_given_is_none() -> None:
+    of = RecordType(fields={"a": JsonType()})
+    assert arguments_fitting(of, {"a": [None]}) == {"a": [None]}
+    assert arguments_fitting(of, {}) is arguments_fitting(of, {"a": None}) is None
 
 
 def test_a_whole_number_of_any_length_fits() -> None:
@@ -117,6 +152,13 @@ scenario s {{
         ("item.question", 'json_part(item.key, "a", dialogue) == reply.text', ["E0302"]),
         ("item.question", 'json_part(item.key, "a", text?) == reply.text', ["E0302"]),
         ("item.question", 'json_part(item.key, "a", item.question) == reply.text', ["E0302"]),
+        ("item.question", 'json_part(item.key, "a", list<{ b path }>) == reply.text', ["E0302"]),
+        ("item.question", 'sum(default(json_part(item.key, "a", list<{ b integer, c text? }>), []).b) > 1', []),
+        (
+            "item.question",
+            'any(e.c == reply.text each e in default(json_part(item.key, "a", list<{ c text? }>), []))',
+            [],
+        ),
         ("item.question", 'json_part(item.key, "a") == reply.text', ["E0303"]),
         ("item.question", 'json_part(item.question, "a", text) == reply.text', ["E0301"]),
         ("item.question", "item.key.a == reply.text", ["E0308"]),

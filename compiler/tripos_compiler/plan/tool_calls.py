@@ -186,30 +186,33 @@ def arguments_fitting(type_: RecordType, arguments: Any) -> dict[str, Any] | Non
 
 
 def value_fitting(type_: Type, value: Any) -> Any:
-    """Return a value of JSON as one of a type, and None where it is of another: nothing is converted.
+    """Return a value of JSON as one of a type, and None where it is of another: nothing is converted. An object may
+    have more than a record asks for.
 
     >>> from tripos_compiler.plan import NumberType
     >>> value_fitting(NumberType(), 3), value_fitting(NumberType(), "3"), value_fitting(NumberType(), True)
     (3, None, None)
     """
     try:
-        return _fitted(type_, value)
+        return _fitted(type_, value, more=True)
     except _NoArgument:
         return None
 
 
-def _record(type_: RecordType, value: Any) -> dict[str, Any]:
-    if not isinstance(value, Mapping) or value.keys() - type_.fields.keys():
+def _record(type_: RecordType, value: Any, *, more: bool = False) -> dict[str, Any]:
+    if not isinstance(value, Mapping) or (not more and value.keys() - type_.fields.keys()):
         raise _NoArgument
-    return {name: _fitted(of, value.get(name)) for name, of in type_.fields.items()}
+    if any(of.kind == "json" and value.get(name) is None for name, of in type_.fields.items()):
+        raise _NoArgument  # which is any value but null
+    return {name: _fitted(of, value.get(name), more=more) for name, of in type_.fields.items()}
 
 
-def _fitted(type_: Type, value: Any) -> Any:
-    """Return a JSON value as a type. Raises `_NoArgument`."""
+def _fitted(type_: Type, value: Any, *, more: bool) -> Any:
+    """Return a JSON value as a type; of a record it may have `more`. Raises `_NoArgument`."""
     truth, number = isinstance(value, bool), isinstance(value, int | float)
     match type_.kind:
         case "optional":
-            return None if value is None else _fitted(type_.of, value)
+            return None if value is None else _fitted(type_.of, value, more=more)
         case "json":
             return value
         case "text" if isinstance(value, str):
@@ -226,9 +229,9 @@ def _fitted(type_: Type, value: Any) -> Any:
         case "choice" if value in type_.values:
             return value
         case "record":
-            return _record(type_, value)
+            return _record(type_, value, more=more)
         case "list" if isinstance(value, list):
-            return [_fitted(type_.of, each) for each in value]
+            return [_fitted(type_.of, each, more=more) for each in value]
         case "set" if isinstance(value, list):
-            return frozenset(_fitted(type_.of, each) for each in value)
+            return frozenset(_fitted(type_.of, each, more=more) for each in value)
     raise _NoArgument

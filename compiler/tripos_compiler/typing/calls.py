@@ -164,7 +164,7 @@ def _type(elaborator: Checker, element: Syntax) -> Typed | None:
         return None
     notation = type_notation(type_)
     if notated_type(notation) != type_:
-        help_ = "write text, integer, number, bool, 1..5, json, or list<…> of one of them"
+        help_ = "write text, integer, number, bool, 1..5, json, or list<…> of one of them or of a record of them"
         elaborator.error("E0302", f"a part of JSON cannot be read as `{notation}`", element.span, help_)
         return None
     return Typed(Literal_(value=notation), type_)

@@ -125,7 +125,8 @@ PLAIN_JSON: Mapping[str, Type] = {
     "bool": BoolType(),
     "json": JsonType(),
 }
-"""The types that a part of JSON is read as, beside ranges of whole numbers and lists of them, by their notation."""
+"""The types that a part of JSON is read as, beside ranges of whole numbers, lists and records of them, by their
+notation."""
 
 
 def notated_type(notation: str) -> Type | None:
@@ -133,12 +134,32 @@ def notated_type(notation: str) -> Type | None:
 
     >>> notated_type("list<1..5>") == ListType(of=IntegerType(low=1, high=5)), notated_type("dialogue")
     (True, None)
+    >>> type_notation(notated_type("list<{ a text, b list<{ c integer }>? }>"))
+    'list<{ a text, b list<{ c integer }>? }>'
     """
+    if notation.startswith("{ "):
+        return _notated_record(notation.removeprefix("{ ").removesuffix(" }"))
     if notation.startswith("list<") and notation.endswith(">"):
         of = notated_type(notation[len("list<") : -1])
         return None if of is None else ListType(of=of)
     low, dots, high = notation.partition("..")
     return IntegerType(low=int(low), high=int(high)) if dots else PLAIN_JSON.get(notation)
+
+
+def _notated_record(notation: str) -> RecordType | None:
+    fields: dict[str, Type] = {}
+    depth = 0
+    begin = 0
+    for place, sign in enumerate(notation + ","):
+        depth += (sign in "{<") - (sign in "}>")
+        if sign == "," and depth == 0:
+            name, _, of = notation[begin:place].strip().partition(" ")
+            type_ = notated_type(of.removesuffix("?"))
+            if type_ is None:
+                return None
+            fields[name] = OptionalType(of=type_) if of.endswith("?") else type_
+            begin = place + 1
+    return RecordType(fields=fields)
 
 
 def _few(values: tuple[str, ...]) -> tuple[str, ...]:

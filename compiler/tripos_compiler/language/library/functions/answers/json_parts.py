@@ -24,8 +24,9 @@ def json_part(
     The path has the names on the way, with dots between them: `json_part(call.arguments, "trip.city", text)`. In a list
     a name is a position, counted from 0: `"cities.0"`. A list of names has each as it is, with its dots:
     `("triangle.area", "base")`. The type is `text`, `integer`, `number`, `bool`, a range, `json`, or a `list<…>` of one
-    of these. Nothing is converted: `"3"` is no number, and a list with one text in it no `list<number>`. A `null` is
-    missing.
+    of these or of records, `list<{ name text, stars 1..5, note text? }>`, whose objects may have more in them. Nothing
+    is converted: `"3"` is no number, a list with one text in it no `list<number>`, and an object that lacks a field no
+    record. A `null` is missing.
 
     >>> trip = {"city": "Rome", "nights": 3, "hotels": [{"stars": 4}]}
     >>> json_part(trip, "city", "text"), json_part(trip, "hotels.0.stars", "1..5"), json_part(trip, "nights", "text")
