@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tripos_compiler.language import NoValue, evaluate, paths_in
+from tripos_compiler.language.library import without_optional
 from tripos_compiler.plan import Ask, Binary, Call, Expr, Ref, Score
 
 Kind = Literal["equals", "contains", "likeliest", "likeliest_by_character"]
@@ -82,5 +83,7 @@ def _read(expr: Expr, step: Ask) -> Check | None:
                 return Check("", kinds[part], None) if part in kinds else None
             if part == "text":
                 return Check("", "equals", None)
-            return Check("", "equals", None, field=part) if step.returns is not None else None
+            if step.returns is None or without_optional(step.returns).kind == "json":  # which stands in no field
+                return None
+            return Check("", "equals", None, field=part)
     return None
