@@ -84,6 +84,9 @@ class _Writer:
     continues = 0.0
     """The chance that an ask continues another: none, so that each seed keeps the spec that it had."""
 
+    any_json = 0.4
+    """The chance that an ask returns any JSON in place of a record."""
+
     def __init__(self, dice: random.Random) -> None:
         self.dice = dice
         self.aside = random.Random(str(dice.getstate()))
@@ -284,7 +287,7 @@ class _Writer:
         step.numbers = [f"words({name}.text)", f"10 / words({name}.text)"]
         step.flags = [f'contains({name}.text, "seven")', f"words({name}.text) > 2", f"6 / words({name}.text) > 2"]
         form = self.dice.choice(("text", "text", "record", "integer", "choice"))
-        if form == "record" and self.aside.random() < 0.4:
+        if form == "record" and random.Random(f"json {lines}").random() < self.any_json:
             lines.append("    returns json")
             self.uses.add("json")
             step.texts += [f"json({name})", f'default(json_part({name}, "why", text), "none")']

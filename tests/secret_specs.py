@@ -42,6 +42,8 @@ class _Writer:
         self.dice = dice
         self.aside = random.Random(str(dice.getstate()))
         """Decides what was added since: so each seed keeps the rest of its spec."""
+        self.free = random.Random(f"json {dice.getstate()}")
+        """Decides which replies are any JSON."""
         self.risk = dice.choice((0.0, 0.04, 0.12, 0.3))
         """How often a secret is taken where a public value would do."""
         self.files: Files = {}
@@ -411,7 +413,7 @@ class _Writer:
             case "number":
                 name = self.fresh("rate")
                 told = self.hole()
-                if self.aside.random() < 0.5:
+                if self.free.random() < 0.5:
                     return self._noting(name, told)
                 step = f'  ask {name} by tutor {{ prompt "Rate. {told}", returns 1..9 }}'
                 self.numbers += [name] * 2
@@ -477,7 +479,7 @@ class _Writer:
             lines.append(f"    {self.prompt('If so.')} when {self.flag()}")
         first = "{{ q.task }}" if self.made_rows else "{{ q.question }}"
         lines.append(f"    {self.prompt(first)}")
-        if last and self.aside.random() < 0.2:
+        if last and self.free.random() < 0.2:
             lines.append("    returns json")
         return "\n".join([*lines, "  }"])
 

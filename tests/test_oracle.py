@@ -10,7 +10,7 @@ from tests.lengths import sized
 from tests.oracle import differences
 
 
-@pytest.mark.parametrize("seed", range(sized(2, 16)))
+@pytest.mark.parametrize("seed", range(sized(2, 16)))  # replies to the second are any JSON
 def test_every_figure_is_that_of_a_naive_evaluation(seed: int, tmp_path: Path) -> None:
     count, found = differences(seed, tmp_path)
     assert count > 0

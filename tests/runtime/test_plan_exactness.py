@@ -35,6 +35,14 @@ def test_judges_that_are_asked_several_times_are_counted(
     assert "samples 3 }" in next(tmp_path.rglob("s.tripos")).read_text("utf-8")
 
 
+@pytest.mark.parametrize("seed", spread((1001, 1007, 1009, 1016, 1018), 2))
+def test_replies_of_any_json_are_counted(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_Writer, "any_json", 1.0)
+    checked = check(seed, tmp_path)
+    assert checked.wrong == []
+    assert "    returns json" in next(tmp_path.rglob("s.tripos")).read_text("utf-8")
+
+
 @pytest.mark.parametrize("seed", spread((9, 3, 5, 14, 18, 22, 31, 38), 2))
 def test_asks_of_several_turns_are_counted(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_Writer, "continues", 0.7)

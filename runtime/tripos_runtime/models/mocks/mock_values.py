@@ -31,7 +31,7 @@ CHINESE = (
     "指出了一个常见错误，并给出了避免的办法。",
 )
 
-ANY_JSON = {
+ANY_JSON: dict[str, Any] = {
     "type": "object",
     "properties": {
         "answer": {"type": "string"},
