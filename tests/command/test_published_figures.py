@@ -46,6 +46,8 @@ def test_a_figure_is_marked_has_no_rank_and_changes_none(store: Path, tripos: Co
     ("text", "said"),
     [
         (HEAD + "quiz,length,Ann-1,high,a paper\n", "figures.csv:2: the value `high` is no number"),
+        (HEAD + "quiz,length,Ann-1,nan,a paper\n", "figures.csv:2: the value `nan` is no number"),
+        (HEAD + "quiz,length,Ann-1,1e308,a paper\n", "figures.csv:2: the value `1e308` is no number"),
         ("benchmark,measure,model,value\nquiz,length,Ann-1,1\n", "figures.csv:2: there is no `source`"),
         (None, "cannot read the published figures"),
     ],

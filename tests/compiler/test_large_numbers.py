@@ -18,6 +18,7 @@ scenario sums {{
   score long = words(answer.text)
 }}
 """
+PAST = "row 1 of items.jsonl: a number of `n` is past all bounds, which are ±1e70"
 BEYOND = "row 1 of items.jsonl: a whole number of `n` is beyond 64 bits"
 
 
@@ -32,6 +33,10 @@ BEYOND = "row 1 of items.jsonl: a whole number of `n` is beyond 64 bits"
         ("text", "18446744073709551617", BEYOND),
         ("text", '"18446744073709551617"', None),
         ("number", "18446744073709551617", None),
+        ("number", "-1e70", None),
+        ("number?", "1.1e70", PAST),
+        ("number", "-1.7e308", PAST),
+        ("number", '"2e100"', PAST),
         ("integer", "1.5", "row 1 of items.jsonl: 1.5 is not `integer`"),
         ("text", "7", "row 1 of items.jsonl: 7 is not `text`"),
         ("1..5", "1e30", "row 1 of items.jsonl: 1e+30 is not `1..5`"),

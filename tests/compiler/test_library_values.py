@@ -61,7 +61,7 @@ LONG = settings(
     suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 NOWHERE = Scenario(name="", title="", axes=(), cells=1, rows=None, row_count=0, treatments=())
-UNBOUNDED = "it is past all bounds"
+UNBOUNDED = "it is past all bounds, which are ±1e70"
 TREE = {"Algebra": {"Sets": {}, "Groups": {}}, "Logic": {}}
 PATHS = ("Algebra / Sets", "Algebra / Groups", "Logic", "Algebra", "not there", "")
 CHOICE = ChoiceType(values=("low", "mid", "high"))
@@ -93,7 +93,7 @@ TEXTS = st.one_of(
 NUMBERS = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
     st.integers(),
-    st.sampled_from([0, 0.0, -0.0, 1, -1, 0.5, 1e308, -1e308, 5e-324, 2**63, 10**400]),
+    st.sampled_from([0, 0.0, -0.0, 1, -1, 0.5, 1e308, -1e308, 1e70, -1.1e70, 5e-324, 2**63, 10**400]),
 )
 
 

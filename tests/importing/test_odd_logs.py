@@ -54,7 +54,7 @@ def worth(value: Any) -> float | None:
             value = float(value)
         except ValueError:
             return None
-    return None if value is None or not abs(value) <= 1e100 else float(value)
+    return None if value is None or not abs(value) <= 1e70 else float(value)
 
 
 def expected(samples: list[dict[str, Any]]) -> tuple[Counter[float], int]:

@@ -75,7 +75,7 @@ NOWHERE = {
     "sqrt(0 - 2 * mean(long))": "it is the square root of a number below 0",
     "log(mean(long) - 5)": "it is the logarithm of a number that is not above 0",
     "1 / (mean(long) - 3)": "it divides by zero",
-    "exp(1000 * mean(long))": "it is beyond all numbers",
+    "exp(1000 * mean(long))": "it is past all bounds, which are ±1e70",
     "min(sqrt(0 - mean(long)), mean(right))": "it is the square root of a number below 0",
     "max(1 / (mean(long) - 3), mean(right))": "it divides by zero",
     "abs(log(3 - mean(long)) + mean(right))": "it is the logarithm of a number that is not above 0",

@@ -12,6 +12,7 @@ from tripos.importing.records import FileRow, FileRows
 from tripos.importing.row_errors import RowError, UnfitValue, whole
 from tripos.ui import Failure
 from tripos_compiler.diagnostics import nearest
+from tripos_compiler.language.library import in_bounds
 from tripos_compiler.plan import Ask, Plan, Scenario, read_token_probabilities, write_token_probabilities
 from tripos_runtime.datasets import Case, CaseSource, Selection
 from tripos_runtime.drivers import Told, recorded_treatments, recorded_units
@@ -222,7 +223,7 @@ def _known(record: FileRow, name: str, kind: type) -> Any:
         value = float(said)
     except (TypeError, ValueError, OverflowError):
         value = -1.0
-    if not 0 <= value < float("inf"):
+    if value < 0 or not in_bounds(value):
         raise UnfitValue(name, said, "not a number from 0 on")
     return value
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tripos.importing.row_errors import UnfitValue
+from tripos_compiler.language.library import in_bounds
 from tripos_compiler.plan import Ask, Grade, Metric, Plan, Type, turns_before
 from tripos_runtime.asking import worth_of
 
@@ -74,7 +75,7 @@ class MetricScale:
             value = math.nan
         if self.truth and value not in (0.0, 1.0):
             raise UnfitValue("value", said, "not yes, no, true, false, 1 or 0")
-        if not math.isfinite(value):
+        if not in_bounds(value):
             words = " or the words of a level" if self.words else ""
             raise UnfitValue("value", said, f"not a number{words}")
         return value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -14,6 +13,7 @@ from tripos_compiler.language.library import (
     FindMedium,
     NoTools,
     UnfitMedium,
+    in_bounds,
     read_allowed_calls,
     read_tools,
     type_notation,
@@ -282,7 +282,7 @@ def _number(type_: Any, value: Any) -> int | float:
         number = value if isinstance(value, int) and LEAST <= value <= MOST else float(value)
     except (TypeError, ValueError, OverflowError):
         raise DoesNotFit from None
-    if not math.isfinite(number):
+    if not in_bounds(number):
         raise DoesNotFit
     return number
 

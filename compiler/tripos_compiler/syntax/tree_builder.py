@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from tripos_compiler.diagnostics import Diagnostics
+from tripos_compiler.language.library import in_bounds
 from tripos_compiler.source import (
     Argument,
     BinaryExpr,
@@ -174,9 +174,9 @@ class Builder:
     def _number(self, span: Span, text: str) -> int | float:
         value = float(text)
         whole = not any(char in text for char in ".eE")
-        if math.isfinite(value) and (not whole or abs(int(text)) < 2**63):
+        if in_bounds(value) and (not whole or abs(int(text)) < 2**63):
             return int(text) if whole else value
-        help_ = f"the largest whole number is {2**63 - 1}"
+        help_ = f"the largest whole number is {2**63 - 1}, and the largest of any other 1e70"
         self.diagnostics.error("E0101", "this number is too large", span, help=help_)
         return 1
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from tripos_compiler.language.library import PAST, in_bounds
 from tripos_compiler.plan import (
     ChoiceType,
     Grade,
@@ -147,6 +148,8 @@ def _read_number(text: str, finish_reason: str | None) -> ReadOutcome:
         value = float(text)
     except ValueError:
         return ReadOutcome({VERDICT: (None, PARSE_FAILURE)}, {}, "the reply is no number", PARSE_FAILURE)
+    if not in_bounds(value):
+        return ReadOutcome({VERDICT: (None, PARSE_FAILURE)}, {}, f"the number has no value: {PAST}", PARSE_FAILURE)
     return ReadOutcome({VERDICT: (value, SCORED)}, {VERDICT: {"score": value}})
 
 

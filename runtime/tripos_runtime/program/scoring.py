@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence, Set as AbstractSet
 from functools import partial
 from typing import Any, NamedTuple
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from tripos_compiler.language import Missing, Unavailable
+from tripos_compiler.language.library import in_bounds
 from tripos_compiler.plan import Column, Score
 from tripos_runtime.asking import AGAIN, NOT_APPLICABLE, SCORED, worth_of
 from tripos_runtime.program.answers import with_programs
@@ -103,7 +103,7 @@ def kept_value(value: Any) -> tuple[float | None, str | None]:
         return None, None
     if isinstance(value, bool | int | float):
         number = float(value)
-        return (number, None) if math.isfinite(number) else (None, None)
+        return (number, None) if in_bounds(number) else (None, None)
     return None, orjson.dumps(_plain(value), default=str).decode()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from argparse import Namespace
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +29,7 @@ from tripos.ui import (
 )
 from tripos_compiler.diagnostics import localized, not_utf8
 from tripos_compiler.language.changes import are_comparable
+from tripos_compiler.language.library import in_bounds
 from tripos_compiler.source import dataclass
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.formats import PaperTable, TextColumn, fold, grid
@@ -88,9 +90,11 @@ def _read(path: str) -> Iterator[Published]:
             raise Failure("R0202", f"{path}:{number}: there is no `{lacking[0]}`", hint)
         try:
             value = float(row["value"])
-        except ValueError as error:
+        except ValueError:
+            value = math.nan
+        if not in_bounds(value):
             message = f"{path}:{number}: the value `{row['value']}` is no number"
-            raise Failure("R0202", message, "write it on the scale of the measure") from error
+            raise Failure("R0202", message, "write it on the scale of the measure")
         yield Published(row["benchmark"], row["measure"], row["model"], value, row["source"])
 
 

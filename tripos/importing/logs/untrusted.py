@@ -14,12 +14,11 @@ from typing import Any
 import orjson
 
 from tripos.settings import MOST_BYTES, read_untrusted, read_untrusted_raw_lines
+from tripos_compiler.language.library import in_bounds
 
 MOST_MEMBER = 256 * 2**20
 """The most bytes of a member of an archive, unpacked."""
 MOST_MEMBERS = 4_000_000
-MOST_VALUE = 1e100
-"""The largest score: sums of squares of such are numbers."""
 ZSTD = 93
 LOCAL_HEADER = struct.Struct("<26xHH")
 """The lengths of the name and of the extra field, in the header before a member."""
@@ -168,7 +167,7 @@ def finite(value: Any) -> float | None:
         found = float(value)
     except OverflowError:
         return None
-    return found if abs(found) <= MOST_VALUE else None
+    return found if in_bounds(found) else None
 
 
 def said_as_json(value: Any) -> str:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tripos_compiler.language.figures import scored_by, scored_values_of
+from tripos_compiler.language.library import PAST, in_bounds
 from tripos_compiler.plan import Aggregate, Measure, Measured, Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.corrected import corrected_rows
@@ -49,6 +50,7 @@ NO_MORE_THAN_ROUNDING = 1e-12
 """What rounding leaves of a value of 0 between bounds that are about 1 apart."""
 CORRELATED = JACKKNIFED | {"bradley_terry", "self_preference"}
 """What is no mean over items: where all items are alike, nothing says how far another one could move it."""
+PAST_ERROR = "its error is past all bounds, which are ±1e70"
 Ends = tuple[float | None, float | None]
 
 
@@ -132,7 +134,7 @@ def _curved_row(row: MeasureRow, whole: MeasureRow | None, curve: Curve) -> Meas
         bare = replace(row, interval_low=None, interval_high=None, half_width=None, method=None)
         return replace(bare, reason=whole.reason or row.reason)
     low, high = sorted((curve(whole.interval_low), curve(whole.interval_high)))
-    if not (math.isfinite(low) and math.isfinite(high)):
+    if not (in_bounds(low) and in_bounds(high)):
         return row
     reach = _longer(row.value, low, high)
     return replace(row, interval_low=low, interval_high=high, half_width=reach, method=whole.method, reason=None)
@@ -216,7 +218,7 @@ def _row(
     """Return a row of what the SQL found. `still`: draws that are all alike bound the value, as those of a median do;
     `straight`: items that are all alike bound it at an end of its scale, as they do not bound an exponential;
     `summed`: they bound it anywhere, as they do a difference of means."""
-    value, error = _exact(measure, _finite(found["value"])), _finite(found["standard_error"])
+    value, error = _exact(measure, _bounded(found["value"])), _bounded(found["standard_error"])
     items, n, total = (int(found[name] or 0) for name in ("items", "n", "total"))
     ends = of_metrics.get(str(found.get("metric")), (measure.low, measure.high))
     method, low, high = (None, None, None)
@@ -228,7 +230,10 @@ def _row(
     if low is not None and high is not None:
         low = low if ends[0] is None else max(low, ends[0])
         high = high if ends[1] is None else min(high, ends[1])
-    reason = None if low is not None else found.get("reason") or _reason(value, items, found)
+    past = _past(found, value, low, high)
+    if past is not None:
+        low = high = half = None
+    reason = None if low is not None else past or found.get("reason") or _reason(value, items, found)
     by = tuple(found[name] for name in measure.by)
     coverage = n / total if total else None
     return MeasureRow(
@@ -293,10 +298,18 @@ def _drawn(found: Mapping[str, Any], still: bool) -> tuple[float | None, float |
     """Return the bounds that draws show. Those of a median may meet, where all draws have the same: on a scale of few
     steps that is its interval, and that of a median which numbers move. Where all values are the same, or what else was
     made of medians never differs, nothing shows it."""
-    low, high, error = (_finite(found[name]) for name in ("low", "high", "standard_error"))
+    low, high, error = (_bounded(found[name]) for name in ("low", "high", "standard_error"))
     if low is None or high is None or error is None or (error <= ROUNDING and (not still or found.get("reason"))):
         return None, None
     return low, high
+
+
+def _past(found: Mapping[str, Any], value: float | None, low: float | None, high: float | None) -> str | None:
+    """Return why a value, or its interval, is not there although the SQL found one: it is past all bounds."""
+    if value is None:
+        return PAST if found["value"] is not None else None
+    ends = (found["standard_error"], low, high)
+    return PAST_ERROR if any(end is not None and not in_bounds(end) for end in ends) else None
 
 
 def _reason(value: float | None, items: int, found: Mapping[str, Any]) -> str:
@@ -308,7 +321,7 @@ def _reason(value: float | None, items: int, found: Mapping[str, Any]) -> str:
         return ONE_IN_A_CELL
     if "low" not in found:
         return "items do not differ: nothing shows the error"
-    if _finite(found["low"]) is None:
+    if _bounded(found["low"]) is None:
         return "too many draws of the items have no value: nothing shows the error"
     return "all draws of the items give the same value: nothing shows the error"
 
@@ -333,5 +346,5 @@ def _exact(measure: Measure, value: float | None) -> float | None:
     return 0.0 if value is not None and (between or of_raters) and abs(value) < NO_MORE_THAN_ROUNDING else value
 
 
-def _finite(value: Any) -> float | None:
-    return float(value) if value is not None and math.isfinite(value) else None
+def _bounded(value: Any) -> float | None:
+    return float(value) if value is not None and in_bounds(value) else None

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import math
 import numbers
 import os
 import sys
@@ -20,6 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tripos_compiler.language.library import in_bounds
 from tripos_compiler.source import dataclass
 
 FAILED = "S0211"
@@ -59,7 +59,7 @@ class UserFunction:
                 raise NoFigure(self._told(f"failed with {type(error).__name__}: {error}")) from error
             if getattr(found, "ndim", None) == 0 and hasattr(found, "item"):
                 found = found.item()  # a number of NumPy
-            if isinstance(found, bool) or not isinstance(found, numbers.Real) or not math.isfinite(found):
+            if isinstance(found, bool) or not isinstance(found, numbers.Real) or not in_bounds(found):  # type: ignore[arg-type]
                 raise NoFigure(self._told(f"returned {found!r}, which is no number"))
             return float(found)
 

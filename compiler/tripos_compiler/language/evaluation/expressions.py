@@ -27,11 +27,12 @@ from tripos_compiler.language.evaluation.absence import (
 from tripos_compiler.language.evaluation.statuses import REPLIES, decided_by, status_of, status_of_call
 from tripos_compiler.language.library import (
     FUNCTIONS,
-    LARGEST,
+    PAST,
     Undefined,
     Unread,
     added_functions,
     are_equal,
+    in_bounds,
     shown_instead,
 )
 from tripos_compiler.language.references import names_in
@@ -255,7 +256,7 @@ def _call(expr: Call, names: Mapping[str, Any]) -> Any:
     except Unread as error:  # no fallback stands in for it: it says something, and nobody knows what
         raise Unavailable("the expression", "parse_failure", str(error)) from error
     except (Undefined, OverflowError) as error:
-        told = str(error) if isinstance(error, Undefined) else "it is past all bounds"
+        told = str(error) if isinstance(error, Undefined) else PAST
         raise NoValue(status_of_call(expr, names), f"`{expr.function}` has no value: {told}") from error
     except Exception as error:
         raise Fault(f"the function `{expr.function}` failed: {type(error).__name__}: {error}") from error
@@ -264,8 +265,8 @@ def _call(expr: Call, names: Mapping[str, Any]) -> Any:
 
 def _bounded(value: Any, expr: Expr, names: Mapping[str, Any]) -> Any:
     """Return the value; a number must be finite, and one that a column of figures can hold."""
-    if isinstance(value, int | float) and not -LARGEST <= value <= LARGEST:
-        raise NoValue(status_of(expr, names), f"{_called(expr)} has no value: it is past all bounds")
+    if isinstance(value, int | float) and not in_bounds(value):
+        raise NoValue(status_of(expr, names), f"{_called(expr)} has no value: {PAST}")
     return value
 
 
@@ -363,7 +364,7 @@ def _binary(expr: Binary, names: Mapping[str, Any]) -> Any:
     except ZeroDivisionError as error:
         raise NoValue(status_of(expr.right, names), "`/` has no value: division by zero") from error
     except OverflowError as error:
-        reason = f"`{expr.operator}` has no value: it is past all bounds"
+        reason = f"`{expr.operator}` has no value: {PAST}"
         raise NoValue(status_of(expr, names), reason) from error
 
 

@@ -7,13 +7,13 @@ Only what is held to its type counts: fields of replies, which are read as it, v
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from itertools import product
 from typing import Final
 
 from tripos_compiler.language.figures.scored_steps import Giving
+from tripos_compiler.language.library import in_bounds
 from tripos_compiler.plan import (
     Ask,
     AtElement,
@@ -108,7 +108,7 @@ class Ranges:
             ends = ends_of(type_)
             return self._weighed(scenario, expr) if ends == ANY else ends
         match expr:
-            case Literal_(value=int() | float() as value) if abs(value) <= sys.float_info.max:
+            case Literal_(value=int() | float() as value) if in_bounds(value):
                 return float(value), float(value)
             case Unary(operator="-", value=value):
                 low, high = self.of(scenario, value)

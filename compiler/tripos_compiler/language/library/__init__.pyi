@@ -49,10 +49,12 @@ from .media import (
 )
 from .partiality import (
     LARGEST as LARGEST,
+    PAST as PAST,
     Known as Known,
     Undefined as Undefined,
     Unread as Unread,
     Wrong as Wrong,
+    in_bounds as in_bounds,
 )
 from .signature import (
     Function as Function,

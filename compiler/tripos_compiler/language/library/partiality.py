@@ -6,8 +6,20 @@ from collections.abc import Callable, Mapping
 
 from tripos_compiler.source import dataclass
 
-LARGEST = 1.7976931348623157e308
-"""No number is further from 0: what is, has no value."""
+LARGEST = 1e70
+"""No number of a spec, a score or a figure is further from 0: what is, has no value. Sums of fourth powers of as many
+such numbers as a run has are numbers of double precision, so every error and every test can be worked out from them."""
+PAST = "it is past all bounds, which are ±1e70"
+"""Why a number past `LARGEST` has no value."""
+
+
+def in_bounds(number: float) -> bool:
+    """Return true if a number is one that a score or a figure may be: none that is infinite, NaN or past `LARGEST`.
+
+    >>> in_bounds(1e70), in_bounds(-1.1e70), in_bounds(float("nan")), in_bounds(10**400)
+    (True, False, False, False)
+    """
+    return -LARGEST <= number <= LARGEST
 
 
 class Undefined(Exception):

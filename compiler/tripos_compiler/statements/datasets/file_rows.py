@@ -17,7 +17,7 @@ from tripos_compiler.language import (
     item_id,
     read_row,
 )
-from tripos_compiler.language.library import MediumKind, type_notation, without_optional
+from tripos_compiler.language.library import MediumKind, in_bounds, type_notation, without_optional
 from tripos_compiler.plan import DataField, DataFile, Dataset, digest
 from tripos_compiler.resolve import LoadedRow, Program
 from tripos_compiler.source import DataError, FoundFile, Span, dataclass
@@ -236,6 +236,9 @@ class _Reading:
         if _is_beyond_64_bits(misfit.value) and (_is_integer(field) or (_is_text(field) and not workbook)):
             message = f"row {number} of {file.path}: a whole number of `{field.name}` is beyond 64 bits"
             help_ = "put it in quotation marks, and make it `text`: the largest whole number is 9223372036854775807"
+        elif without_optional(field.type).kind == "number" and _is_past_bounds(misfit.value):
+            message = f"row {number} of {file.path}: a number of `{field.name}` is past all bounds, which are ±1e70"
+            help_ = "mend the row, or make the field `text`"
         elif _is_text(field) and isinstance(misfit.value, int | float):
             help_ = AS_TEXT if workbook else "put it in quotation marks, or mend the field's type"
         self._error("E0305", message, *self.columns.places[field.name], help=help_)
@@ -258,6 +261,17 @@ def _is_beyond_64_bits(value: object) -> bool:
     except (ValueError, OverflowError):
         return False
     return math.isfinite(number) and abs(number) >= 2**63
+
+
+def _is_past_bounds(value: object) -> bool:
+    """Return true for a number that no score may be."""
+    try:
+        number = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else 0.0
+    except ValueError:
+        return False
+    except OverflowError:
+        return True
+    return not math.isnan(number) and not in_bounds(number)
 
 
 def _allow(field: DataField) -> str:

@@ -15,6 +15,7 @@ from itertools import pairwise
 from statistics import harmonic_mean
 
 from tripos_compiler.language.figures import curve
+from tripos_compiler.language.library import in_bounds
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measured
 from tripos_compiler.source import (
     Argument,
@@ -46,6 +47,8 @@ from tripos_compiler.statements.measures.typed_figures import (
     range_of,
     written_as,
 )
+
+LARGEST_FIGURE = "figures and scores are numbers from -1e70 to 1e70"
 
 
 def read_figure(reading: FigureContext, syntax: Syntax) -> TypedFigure | None:
@@ -97,8 +100,8 @@ def _number(reading: FigureContext, syntax: Syntax, value: float) -> TypedFigure
 
 
 def _constant(reading: FigureContext, syntax: Syntax, value: float) -> TypedFigure | None:
-    if not math.isfinite(value):
-        reading.error("E0301", "this number is too large", syntax.span, "measures are numbers of double precision")
+    if not in_bounds(value):
+        reading.error("E0301", "this number is too large", syntax.span, LARGEST_FIGURE)
         return None
     return TypedFigure(Constant(value=value), scales.number(value), written_as(syntax), syntax.span)
 
@@ -231,8 +234,8 @@ def _curved(reading: FigureContext, call: CallExpr, name: str, part: TypedFigure
         message, help_ = f"`{part.named}` is below 0, and has no square root", "take that of a mean of squares"
     elif name == "log" and high <= 0:
         message, help_ = f"`{part.named}` is never above 0, and has no logarithm", "take that of what may be above 0"
-    elif name == "exp" and curve(name, part.scale.constant or 0.0) == math.inf:
-        message, help_ = "this number is too large", "measures are numbers of double precision"
+    elif name == "exp" and not in_bounds(curve(name, part.scale.constant or 0.0)):
+        message, help_ = "this number is too large", LARGEST_FIGURE
     else:
         return _folded(reading, call, name, [part], Scale())
     reading.error("E0301", message, part.span, help_)

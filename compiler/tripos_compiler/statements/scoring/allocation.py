@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import re
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label, nearest
+from tripos_compiler.language.library import in_bounds
 from tripos_compiler.resolve import Program
 from tripos_compiler.source import Entry, Name, SymbolExpr, TableRow
 
@@ -159,7 +159,7 @@ def _cell(program: Program, cell: Name) -> float | bool | None:
         return MARKS[cell.text]
     if NUMBER.fullmatch(cell.text):
         weight = float(cell.text)
-        if weight > 0 and math.isfinite(weight):
+        if weight > 0 and in_bounds(weight):
             return weight
         help_ = "write `.` where the metric does not apply" if weight == 0 else "write a smaller number"
         program.diagnostics.error("E0708", f"a metric cannot count {cell.text}", cell.span, help=help_)

@@ -93,9 +93,11 @@ class LeafSql(ClassMeasures):
         rows = self.parts.add(
             "rows",
             f"""select * exclude (value), case when weight > 0 and least >= 0 then {value} end as value,
-  case when weight > 0 then weight end as "its weight"
+  case when weight > 0 then weight / most end as "its weight"
 from (
-  select *, "gold value" as weight, min("gold value") over (partition by {self._by}) as least from {self.pairs()}
+  select *, "gold value" as weight, min("gold value") over cell as least, max("gold value") over cell as most
+  from {self.pairs()}
+  window cell as (partition by {self._by})
 )""",
         )
         told = f"case when min(least) < 0 then '{BELOW}' when max(weight) = 0 then '{NO_WEIGHT}' end"

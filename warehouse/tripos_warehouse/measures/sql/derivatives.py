@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 
+from tripos_compiler.language.library import LARGEST, PAST
 from tripos_compiler.source import dataclass
 from tripos_warehouse.measures.sql.parts import Parts, columns, same
 
@@ -14,8 +14,10 @@ Condition = tuple[str, str]
 CUT_OFF = "a number in `min` or `max` cuts a part of it off, so its error is unknown"
 ROOT_OF_ZERO = "it is the square root of 0, which rises without bound there, so its error is unknown"
 BY_ZERO = "it divides by zero"
-LARGEST = math.log(sys.float_info.max)
+MOST_EXPONENT = math.log(LARGEST)
 """The greatest number of which `exp` is one."""
+HIDING = ("/", "min", "max", "harmonic_mean", "exp")
+"""Operators whose value may be a number where what they are taken of is none."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,8 @@ class FormulaSql:
     @property
     def text(self) -> str:
         texts = [value.text for value in self.values]
+        if self.operator in HIDING:
+            texts = [_bounded(value) for value in self.values]
         match self.operator:
             case "negate":
                 return f"(-{texts[0]})"
@@ -80,7 +84,7 @@ class FormulaSql:
             case "log":
                 return f"(case when {texts[0]} > 0 then ln({texts[0]}) end)"
             case "exp":
-                return f"(case when {texts[0]} <= {LARGEST!r} then exp({texts[0]}) end)"
+                return f"(case when {texts[0]} <= {MOST_EXPONENT!r} then exp({texts[0]}) end)"
             case "/":
                 return f"({texts[0]} / nullif({texts[1]}, 0))"
         return f"({texts[0]} {self.operator} {texts[1]})"
@@ -88,7 +92,7 @@ class FormulaSql:
     def slope(self, name: str) -> str:
         """Return the derivative by a part, as SQL; of `min`, `max` and `abs` the one of the side on which the value
         is."""
-        texts = [value.text for value in self.values]
+        texts = [_bounded(value) if self.operator in HIDING else value.text for value in self.values]
         slopes = [value.slope(name) for value in self.values]
         if all(slope == "0" for slope in slopes):
             return "0"
@@ -110,7 +114,7 @@ class FormulaSql:
                 return f"(case {cases} end)"
             case "harmonic_mean":  # by a part H² / n · 1 / part²; where H is 0 no part moves it to the first order
                 terms = [
-                    f"{_times(slope, f'({self.text} ** 2 / ({len(texts)} * {text} ** 2))')}"
+                    f"{_times(slope, f'(({self.text} / {text}) ** 2 / {len(texts)})')}"
                     for text, slope in zip(texts, slopes, strict=True)
                     if slope != "0"
                 ]
@@ -123,7 +127,7 @@ class FormulaSql:
                 return _added(_times(slopes[0], texts[1]), _times(slopes[1], texts[0]))
         down = f"nullif({texts[1]}, 0)"
         first = "0" if slopes[0] == "0" else f"{slopes[0]} / {down}"
-        second = "0" if slopes[1] == "0" else f"(-{texts[0]} * {slopes[1]} / ({down} * {down}))"
+        second = "0" if slopes[1] == "0" else f"(-({texts[0]} / {down}) * {slopes[1]} / {down})"
         return _added(first, second)
 
     def cuts(self) -> list[Condition]:
@@ -140,19 +144,29 @@ class FormulaSql:
         """Return conditions in which it has no value though all its parts have, the innermost first."""
         found = [each for value in self.values for each in value.gaps()]
         last = self.values[-1].text
+        texts = [value.text for value in self.values]
         match self.operator:
             case "/" if not isinstance(self.values[1], NumberSql):
                 found.append((f"{last} = 0", BY_ZERO))
+            case "harmonic_mean":
+                found.append((f"least({', '.join(texts)}) < 0", BY_ZERO))
             case "sqrt":
                 found.append((f"{last} < 0", "it is the square root of a number below 0"))
             case "log":
                 found.append((f"{last} <= 0", "it is the logarithm of a number that is not above 0"))
             case "exp":
-                found.append((f"{last} > {LARGEST!r}", "it is beyond all numbers"))
+                found.append((f"{last} > {MOST_EXPONENT!r}", PAST))
         return found
 
 
 Arithmetic = NumberSql | PartSql | FormulaSql
+
+
+def _bounded(value: Arithmetic) -> str:
+    """Return the SQL of a value that is nothing where it is infinite or NaN, which what is made of it would hide."""
+    if not isinstance(value, FormulaSql) or value.operator in ("min", "max", "abs", "negate", "harmonic_mean", "sqrt"):
+        return value.text
+    return f"nullif(nullif(nullif({value.text}, 'inf'::double), '-inf'::double), 'nan'::double)"
 
 
 def reason_sql(conditions: Sequence[Condition]) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import field, replace
 
 from tripos_compiler.language.figures import ScoredStep, ScoredValues, scored_by, scored_values_of
+from tripos_compiler.language.library import PAST
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Missing, Plan, named
 from tripos_compiler.source import dataclass
 from tripos_warehouse.measures.sql.aggregates import LeafSql
@@ -20,7 +21,6 @@ from tripos_warehouse.measures.sql.bootstrap import EACH_DRAW, bounded, collecte
 from tripos_warehouse.measures.sql.comparisons import CompareSql
 from tripos_warehouse.measures.sql.counts import OF_ONE_CELL, counted_once, seen
 from tripos_warehouse.measures.sql.derivatives import (
-    BY_ZERO,
     Arithmetic,
     FormulaSql,
     NumberSql,
@@ -290,7 +290,7 @@ group by {outer}, p.item_id""",
         cuts = value.cuts() if cut.labels == "none" and not any(term.node.drawn for term in terms) else []
         cut_off = " or ".join(condition for condition, _ in cuts)
         own = f"{own}, {reason_sql(cuts)}" if cuts else own
-        gap = reason_sql([*value.gaps(), ("true", BY_ZERO)])
+        gap = reason_sql([*value.gaps(), ("true", PAST)])
         active = [f'("{term.name} weight" = 0 or coalesce({term.name}.known, false))' for term in terms]
         cells = self.parts.add(
             "cells",
