@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 from collections.abc import Iterator
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import huggingface_hub.constants
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, strategies as st
 
@@ -23,12 +27,31 @@ from tripos_runtime.datasets import DataFolders
 SPEC = 'benchmark b "1.0.0" { languages en }\nrole candidate compared\n'
 USE = 'scenario s {\n  over item\n  ask reply by candidate { prompt "Answer." }\n  score brief = words(reply.text) <= 9\n}\n'
 OTHER = SPEC + USE.replace("  over item\n", "")
+LARGE = (2**63, 2**64 - 1, -(10**30), 1e70, 1.1e70, -1.7e308, 5e-324)
 TEXTS = st.sampled_from(
-    ["up", "down", "not so", "A", "B", "7", "07", "1.5", "true", "", "a.png", '["x"]', '{"a": 1}', "x\ny"]
+    [
+        "up",
+        "down",
+        "not so",
+        "A",
+        "B",
+        "7",
+        "07",
+        "1.5",
+        "true",
+        "",
+        f"1{'0' * 90}.5",
+        "9" * 30,
+        "1e400",
+        "a.png",
+        '["x"]',
+        '{"a": 1}',
+        "x\ny",
+    ]
 )
 TEXTS |= st.text(max_size=6)
 VALUES: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.floats(-9, 9) | TEXTS,
+    st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.floats(-9, 9) | TEXTS | st.sampled_from(LARGE),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", "b c", "role", "text"]), inner, max_size=2),
     max_leaves=6,
 )  # fmt: skip
@@ -37,6 +60,11 @@ COLUMNS = st.sampled_from(
         "id",
         "key",
         "from",
+        "and",
+        "or",
+        "not",
+        "in",
+        "true",
         "secret",
         "language",
         "Story",
@@ -73,6 +101,68 @@ def test_the_compiler_takes_what_is_proposed(data: st.DataObject, tmp_path_facto
     some = data.draw(st.lists(st.fixed_dictionaries(dict(kinds)), min_size=1, max_size=8))
     rows = [{**row, "n": number} for number, row in enumerate(some)]
     assert errors_of(tmp_path_factory.mktemp("rows"), rows) == []
+
+
+COLUMNS_OF_ARROW: dict[str, Any] = {
+    "small": pa.array([1, None, 3], pa.int8()),
+    "huge": pa.array([2**64 - 1, 1, 2], pa.uint64()),
+    "decimal": pa.array([Decimal("1.10"), None, Decimal("2.00")]),
+    "halves": pa.array([1.5, math.nan, math.inf]),
+    "tiny": pa.array([5e-324, 1e70, -1.0]),
+    "past": pa.array([1e71, 2.0, 3.0]),
+    "day": pa.array([date(2024, 2, 29), None, date(1, 1, 1)]),
+    "moment": pa.array([datetime(2024, 2, 29, 1, 2, 3), None, None]),
+    "clock": pa.array([time(1, 2), time(3, 4), time(5, 6)]),
+    "span": pa.array([timedelta(seconds=1), None, timedelta(days=2)]),
+    "bytes": pa.array([b"\xff\x00", b"x", None]),
+    "held bytes": pa.array([{"z": b"\xff"}, {"z": b""}, None]),
+    "of no kind": pa.array([{"bytes": b"\xff", "path": None}, {"bytes": b"", "path": "x"}, None]),
+    "pairs": pa.array([[("k", 1)], [], None], pa.map_(pa.string(), pa.int64())),
+    "record": pa.array([{"x": 1, "day": date(2024, 1, 2)}, {"x": 2, "day": None}, {"x": 3, "day": None}]),
+    "days": pa.array([[date(2024, 1, 2)], [], []]),
+    "coded": pa.array(["a", "b", "a"]).dictionary_encode(),
+    "nothing": pa.nulls(3),
+    "truth": pa.array([True, None, False]),
+    "zeros": pa.array(["007", "08", "1"]),
+}
+
+
+@pytest.mark.parametrize("column", COLUMNS_OF_ARROW)
+def test_columns_of_every_type_of_parquet_are_read_as_they_are_or_told_to_be_left_out(
+    column: str, tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    values = COLUMNS_OF_ARROW[column]
+    pq.write_table(pa.table({"q": ["a", "b", "c"], column: values}), "rows.parquet")
+    Path("b.tripos").write_text(OTHER, "utf-8")
+    done = tripos("import", "dataset", "rows.parquet", "--name", "item", "--in", "b.tripos")
+    assert done.code == 0, done.err
+    Path("b.tripos").write_text(
+        Path("b.tripos").read_text("utf-8").replace("scenario s {", "scenario s {\n  over item"), "utf-8"
+    )
+    checked = tripos("check", "b.tripos")
+    assert checked.code == 0, checked.out + checked.err
+    if column in ("huge", "halves", "past", "bytes", "held bytes", "of no kind"):
+        assert f"left out: `{column}`" in done.err
+    else:
+        assert "left out" not in done.out + done.err
+
+
+def test_what_a_parquet_file_holds_is_what_json_says_of_it(tmp_path: Path) -> None:
+    names = ("decimal", "day", "moment", "clock", "span", "pairs", "record", "days")
+    pq.write_table(pa.table({name: COLUMNS_OF_ARROW[name] for name in names}), tmp_path / "rows.parquet")
+    folders = DataFolders((tmp_path,))
+    first, *_ = folders.rows(folders.find("rows.parquet", str(tmp_path / "b.tripos"))[0])
+    assert first == {
+        "decimal": 1.1,
+        "day": "2024-02-29",
+        "moment": "2024-02-29T01:02:03",
+        "clock": "01:02:00",
+        "span": 1.0,
+        "pairs": [["k", 1]],
+        "record": {"x": 1, "day": "2024-01-02"},
+        "days": ["2024-01-02"],
+    }
 
 
 def test_a_form_is_read_without_what_is_about_people(

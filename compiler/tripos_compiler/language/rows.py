@@ -263,7 +263,7 @@ def _parsed(value: Any, opening: str | tuple[str, ...]) -> Any:
 def _json(form: str, value: Any) -> Any:
     """Return a value of JSON, a list or record also from JSON text; tools, and calls that are right, in their form."""
     told = _parsed(value, ("[", "{"))
-    if told is None or isinstance(told, EmptyCell):
+    if told is None or isinstance(told, EmptyCell) or _holds_bytes(told):
         raise DoesNotFit
     if form == "json":
         return str(told) if isinstance(told, str) else told
@@ -271,6 +271,13 @@ def _json(form: str, value: Any) -> Any:
         return read_tools(told) if form == "tools" else read_allowed_calls(told)
     except NoTools:
         raise DoesNotFit from None
+
+
+def _holds_bytes(value: Any) -> bool:
+    """Return true of a value of a table that no JSON is."""
+    if isinstance(value, list | dict):
+        return any(map(_holds_bytes, value if isinstance(value, list) else value.values()))
+    return isinstance(value, bytes)
 
 
 def _number(type_: Any, value: Any) -> int | float:

@@ -24,6 +24,7 @@ from .files import (
     files_of as files_of,
     joined_rows as joined_rows,
     placed_in as placed_in,
+    plain_value as plain_value,
     rows_in as rows_in,
     type_of as type_of,
 )

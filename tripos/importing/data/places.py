@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from datetime import date, datetime, time
-from decimal import Decimal
 from itertools import islice
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 from tripos.ui import Failure
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.source import DataError
+from tripos_runtime.datasets import plain_value
 
 NEW = "R0209"
 READ = 50_000
@@ -143,23 +141,28 @@ def _rows(names: Sequence[str], found: Any, path: Path) -> Iterator[dict[str, An
 
 
 def _written(value: Any, name: str, path: Path) -> Any:
-    match value:
-        case None | bool() | int() | float() | str():
-            return value
-        case Decimal():
-            return int(value) if value == value.to_integral_value() else float(value)
-        case datetime() | date() | time():
-            return value.isoformat()
-        case UUID():
-            return str(value)
-        case list() | tuple():
-            return [_written(each, name, path) for each in value]
-        case Mapping():
-            return {str(key): _written(each, name, path) for key, each in value.items()}
-    kind = "bytes" if isinstance(value, bytes) else type(value).__name__
+    """Return a value as JSON has it. Raises `Failure` for one that it has not."""
+    plain = plain_value(value)
+    lacking = next(_of_no_json(plain), None)
+    if lacking is None:
+        return plain
+    kind = "bytes" if isinstance(lacking, bytes) else type(lacking).__name__
     raise Failure(
         NEW, f"column `{name}` of `{path.name}` holds {kind}", "leave it out of the query, or cast it to text"
     )
+
+
+def _of_no_json(value: Any) -> Iterator[Any]:
+    match value:
+        case None | bool() | int() | float() | str():
+            return
+        case list():
+            for each in value:
+                yield from _of_no_json(each)
+        case dict():
+            yield from _of_no_json(list(value.values()))
+        case _:
+            yield value
 
 
 def _hint(query: str | None) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tripos.importing.data.values import LETTER, MOST_NAMES, NAME, SUFFIXES, choice, letters, missing, type_of
+from tripos.importing.data.values import LETTER, MOST_NAMES, NAME, SUFFIXES, choice, letters, missing, type_of, unfit
 from tripos_compiler.diagnostics import localized
 
 ANSWERS = frozenset(
@@ -39,6 +39,8 @@ LONGEST = 30
 MOST_WORDS = 4
 AXIS = "language"
 """The axis that every benchmark has: a field of its name holds the languages of the benchmark."""
+OPERATORS = ("and", "or", "not", "in")
+"""The words that no name may be."""
 KEY = "key"
 """The word for rows that belong together, which can be the name of a field too."""
 LANGUAGES = frozenset({AXIS, "lang", "locale"})
@@ -160,6 +162,8 @@ def _field(
         return ProposedField(column, name, None, left_out=localized("the time when the form was sent"))
     if PERSONAL.search(column) or (held and all(isinstance(each, str) and MAIL.fullmatch(each) for each in held)):
         return ProposedField(column, name, None, left_out=localized("about a person"))
+    if (reason := unfit(held)) is not None:
+        return ProposedField(column, name, None, left_out=reason)
     type_ = type_of(values)
     if name == KEY and type_.startswith("{"):
         type_ = "json"  # `key { … }` would say which rows belong together
@@ -266,7 +270,7 @@ def _names(columns: Iterable[str]) -> dict[str, str]:
             name = "_".join(words[:MOST_WORDS])[:LONGEST].strip("_")
         if not NAME.fullmatch(name):
             name = f"column_{number}"
-        name = "in_language" if name == AXIS else name
+        name = f"in_{name}" if name in (AXIS, *OPERATORS) else name
         first, again = name, 2
         while name in taken:
             name, again = f"{first}_{again}", again + 1

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tripos_compiler.diagnostics import localized
 from tripos_compiler.language import read_turns
+from tripos_compiler.language.library import in_bounds
 
 NAME = re.compile(r"[^\W\d]\w*")
 WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")
@@ -45,6 +47,37 @@ def type_of(values: Iterable[Any]) -> str:
 def missing(value: Any) -> bool:
     """Return whether a cell holds nothing."""
     return value is None or value == ""
+
+
+def unfit(values: Sequence[Any]) -> str | None:
+    """Return why no type holds values as they are: a number that is none or too large, or bytes of no known kind.
+
+    >>> unfit([1, 2.5, "x", [None]]), unfit([{"a": 2**64}]), unfit([float("nan")])
+    (None, 'a whole number beyond 64 bits, which belongs in quotation marks', 'a number that is NaN or past ±1e70')
+    """
+    held = [each for value in values for each in _parts(value)]
+    if any(isinstance(each, bytes) for each in held):
+        return None if _type(list(values)) in SUFFIXES else localized("bytes of no known kind")
+    numbers = [each for each in held if isinstance(each, int | float)]
+    if not all(map(in_bounds, numbers)):
+        return localized("a number that is NaN or past ±1e70")
+    # JSON gives a whole number beyond 64 bits as the nearest floating point.
+    whole = all(isinstance(each, int) or (each.is_integer() and abs(each) >= 2**63) for each in numbers)
+    if whole and any(abs(each) >= 2**63 for each in numbers):
+        return localized("a whole number beyond 64 bits, which belongs in quotation marks")
+    return None
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    match value:
+        case Mapping():
+            for each in value.values():
+                yield from _parts(each)
+        case list():
+            for each in value:
+                yield from _parts(each)
+        case _:
+            yield value
 
 
 def choice(names: Sequence[str]) -> str:
@@ -89,7 +122,7 @@ def _type_of_texts(held: list[str]) -> str:
     """Return the type of cells of CSV, where all is text. What has a zero in front is a text: its zeros count."""
     if all(WHOLE.fullmatch(each) for each in held):
         return "integer"
-    if all(WHOLE.fullmatch(each) or DECIMAL.fullmatch(each) for each in held):
+    if all((WHOLE.fullmatch(each) or DECIMAL.fullmatch(each)) and in_bounds(float(each)) for each in held):
         return "number"
     if {each.casefold() for each in held} <= WORDS:
         return "bool"

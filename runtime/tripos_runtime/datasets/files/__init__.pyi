@@ -23,3 +23,6 @@ from .media_formats import (
     medium_of as medium_of,
     type_of as type_of,
 )
+from .plain_values import (
+    plain_value as plain_value,
+)

@@ -30,6 +30,7 @@ from tripos_runtime.datasets.files.decompression import (
     too_large,
     whole,
 )
+from tripos_runtime.datasets.files.plain_values import plain_value
 from tripos_runtime.datasets.files.tabular import delimited_rows
 from tripos_runtime.datasets.trust import ReadLimits
 
@@ -275,10 +276,18 @@ def _rows_of(batch: Any, shown: str) -> list[dict[str, Any]]:
     lengths and places that are not those of its bytes: Arrow would read on regardless."""
     try:
         batch.validate(full=True)
-        return cast("list[dict[str, Any]]", batch.to_pylist())
+        rows = cast("list[dict[str, Any]]", batch.to_pylist())
     except (OverflowError, ValueError) as error:
         help_ = "store it as text; check that the file is whole"
         raise DataError(f"{shown} holds a value that cannot be read: {error}", help_) from error
+    odd = [field.name for field in batch.schema if _ODD.search(str(field.type))]
+    for row in rows if odd else ():
+        row.update({name: plain_value(row[name]) for name in odd})
+    return rows
+
+
+_ODD = re.compile(r"decimal|date|time|duration|interval|map<|uuid", re.IGNORECASE)
+"""What stands in the names of types of Arrow whose values JSON has not."""
 
 
 def _arrow(path: Path, shown: str) -> Iterator[dict[str, Any]]:
