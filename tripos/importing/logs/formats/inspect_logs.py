@@ -315,7 +315,7 @@ class _SampleReader:
                 worth = self._worth(part)
                 if worth is None and status is None:
                     plain = part is None or (isinstance(part, float) and not math.isfinite(part))
-                    kind = "without a value" if plain else "that is no number, or one above 1e100"
+                    kind = "without a value" if plain else "that is no number, or one past ±1e70"
                     self.left.note(f"score of `{scorer}` {kind}", self.place)
                 failed = (status, error) if worth is None else (None, None)
                 yield LoggedScore(name, rater, worth, kept, reason, *failed)
