@@ -91,10 +91,10 @@ def shown(name: str) -> Shown:
         spec = "here.tripos"
         run = json.loads(told("run", spec, "--json", *facts_of(name).options))
         counts = told("sql", COUNTS, "--format", "csv").splitlines()[1].split(",")
-        score = told("sql", ONE_SCORE, "--format", "csv").splitlines()[1]
+        score, sample = told("sql", ONE_SCORE, "--format", "csv").splitlines()[1].split(",")
         explained = json.loads(told("why", score, "--json"))
         why = told("why", score)
-        sent = told("sql", SENT.format(compared, explained["item"]["item_id"]), "--format", "json")
+        sent = told("sql", SENT.format(compared, explained["item"]["item_id"], sample), "--format", "json")
         calls = run["calls"]["planned"] / (int(counts[0]) * int(counts[1]))
     fields = json.dumps(explained["item"]["fields"], ensure_ascii=False, indent=2)
     return Shown(calls, cut(fields), cut(_messages(json.loads(sent))), cut(_settled(why)))
@@ -102,14 +102,15 @@ def shown(name: str) -> Shown:
 
 COUNTS = "select count(distinct (scenario, item_id)), count(distinct model) from here.scores"
 ONE_SCORE = """
-select score_id from here.scores where status = 'scored' order by scenario, metric, item_id, model, evaluator,
-element_place limit 1
+select score_id, sample_id from here.scores as score join here.samples as sample using (sample_id)
+where score.status = 'scored' order by score.scenario, metric, score.item_id, score.model, evaluator, element_place,
+length(messages), messages, sample.sample_number limit 1
 """
-
-
 SENT = """
-select messages from here.samples where role = '{0}' and item_id = '{1}' order by step, model, sample_number limit 1
+select messages from here.samples where role = '{0}' and item_id = '{1}'
+order by sample_id <> '{2}', step, model, length(messages), messages, sample_number limit 1
 """
+"""The prompt of the reply that the explained score is of, where the compared role wrote it."""
 
 
 def _messages(found: list[dict[str, Any]]) -> str:
