@@ -228,6 +228,9 @@ def _tell(options: Namespace, gathering: Gathering, log: GatheredLog, run: LogRu
         "left_out": log.left.to_json(),
         "in_place_of": _hidden(gathering, log) if run.is_new and not refused else [],
         "figures": figures,
+        "figures_without_scores": log.check.unheld(log.header.figures),
+        "status": log.header.status,
+        "message": log.header.message,
     }
     found.told.append(told)
     found.changed += bool(refused)
@@ -264,12 +267,17 @@ def _show(options: Namespace, told: dict[str, Any], refused: Sequence[str]) -> N
             show_text(f"{count:>8,} {localized(words)}")
     for each in told["left_out"]:
         show_message(f"left out: {each['what']} ({each['count']:,}, first in {each['first']})")
+    if told["status"] != "finished":
+        show_message(f"the log did not come to its end: {' '.join(told['message'].split())}")
     others = [each for each in told["figures"] if not each["same"]]
     if told["figures"]:
         alike = len(told["figures"]) - len(others)
         show_message(f"{alike} of {counted(len(told['figures']), 'figure')} of the log are those of its scores")
     for each in others[:SHOWN]:
         show_message(f"{each['score']} {each['figure']}: {each['log']:g} in the log, {each['scores']:g} of its scores")
+    if told["figures_without_scores"]:
+        some = ", ".join(told["figures_without_scores"][:SHOWN])
+        show_message(f"figures of the log, and no scores behind them: {some}")
     for line in refused[:SHOWN]:
         show_message(line, stderr=True)
     if told["in_place_of"]:

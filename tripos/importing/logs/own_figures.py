@@ -53,6 +53,11 @@ class FigureCheck:
             self.sums[task, score] = ItemSums()
         self.sums[task, score].add(item, value)
 
+    def unheld(self, figures: Sequence[OwnFigure]) -> list[str]:
+        """Return the scores of which a log has a mean, and no score."""
+        lacking = (each.score for each in figures if each.name in MEANS and (each.task, each.score) not in self.sums)
+        return list(dict.fromkeys(lacking))
+
     def differences(self, figures: Sequence[OwnFigure]) -> Iterator[dict[str, Any]]:
         """Yield every figure of a log that can be held against its scores: the figure, what a report makes of the
         scores, and whether they are the same. An error is that of the mean."""

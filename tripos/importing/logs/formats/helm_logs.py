@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
@@ -38,16 +39,21 @@ COUNTED = frozenset(
     }
 )
 """Statistics that say nothing of how good a reply is."""
+OF_PERTURBATIONS = ("name", "robustness", "fairness", "computed_on", "seed")
+"""What every perturbation has, beside its own settings."""
 SETTINGS = ("temperature", "max_tokens", "num_outputs", "max_train_instances", "num_train_trials", "method")
 
 
 def open_helm(path: Path) -> list[Log]:
-    """Return the log of the folder of a run, given its `run_spec.json`."""
+    """Return the log of the folder of a run, given its `run_spec.json`. Raises `OSError` and `ValueError` where it
+    cannot be read."""
     spec = mapping(read_json_file(path, MOST_DATA_BYTES))
     adapter = mapping(spec.get("adapter_spec"))
     title = text(spec.get("name")) or path.parent.name
     model = text(adapter.get("model")) or text(adapter.get("model_deployment")) or "unknown"
     task = _task(title)
+    if not path.with_name(STATE).is_file():
+        raise ValueError(f"there is no `{STATE}` beside it")
     state = mapping(read_json_file(path.with_name(STATE), MOST_DATA_BYTES))
     scores = path.with_name(OF_INSTANCES)
     stats = entries(read_json_file(scores, MOST_DATA_BYTES)) if scores.is_file() else []
@@ -80,14 +86,31 @@ def _task(title: str) -> str:
     return f"{name}:{','.join(own)}" if own else name
 
 
+def _under(task: str, changed: Mapping[str, Any]) -> str:
+    """Return the name of a task under a perturbation.
+
+    >>> _under("mmlu", {}), _under("mmlu", {"name": "typos", "robustness": True, "prob": 0.1})
+    ('mmlu', 'mmlu [typos, prob=0.1]')
+    """
+    if not changed:
+        return task
+    own = [f"{name}={value}" for name, value in changed.items() if name not in OF_PERTURBATIONS]
+    return f"{task} [{', '.join([text(changed.get('name')) or 'perturbation', *own])}]"
+
+
 def _figures(task: str, stats: Sequence[Any]) -> Iterator[OwnFigure]:
-    """Yield the means of a run, of statistics that it has once: not by split, and not under a perturbation."""
-    plain = [mapping(each) for each in stats if not mapping(mapping(each).get("name")).get("perturbation")]
-    names = [text(mapping(each.get("name")).get("name")) for each in plain]
-    for name, each in zip(names, plain, strict=True):
-        value = finite(each.get("mean"))
-        if name is not None and value is not None and name not in COUNTED and names.count(name) == 1:
-            yield OwnFigure(task, name, "mean", value)
+    """Yield the means of a run, also under a perturbation, of statistics that it has once: not by split, nor of the
+    worst or the original of instances that were perturbed."""
+    found: list[tuple[str, str | None, float | None]] = []
+    for each in map(mapping, stats):
+        about = mapping(each.get("name"))
+        changed = mapping(about.get("perturbation"))
+        if changed.get("computed_on") in (None, "perturbed"):
+            found.append((_under(task, changed), text(about.get("name")), finite(each.get("mean"))))
+    counts = Counter((under, name) for under, name, _ in found)
+    for under, name, value in found:
+        if name is not None and value is not None and name not in COUNTED and counts[under, name] == 1:
+            yield OwnFigure(under, name, "mean", value)
 
 
 def _key(said: Mapping[str, Any]) -> tuple[str, str, int]:
@@ -103,6 +126,8 @@ def _samples(states: list[Any], stats: list[Any], task: str, model: str, left: L
     for each in map(mapping, stats):
         scores.setdefault(_key(each), []).extend(entries(each.get("stats")))
     good = [mapping(each) for each in states if isinstance(mapping(each).get("instance"), dict)]
+    if not stats:
+        left.note(f"scores: `{OF_INSTANCES}` is not there, or has none", STATE)
     if len(good) < len(states):
         left.note("request that is none", STATE, len(states) - len(good))
     good.sort(key=_key)
@@ -121,7 +146,8 @@ def _samples(states: list[Any], stats: list[Any], task: str, model: str, left: L
         right = [_said(each) for each in references if "correct" in entries(each.get("tags"))]
         item = item_of(f"{key[0]} {key[1]}".strip(), turns, right[0] if len(right) == 1 else right or None)
         columns = {**told, "messages": as_messages(turns)}
-        yield LoggedSample(place, task, model, item, key[2], columns, list(_scores(scores.pop(key, []), place, left)))
+        under = _under(task, mapping(instance.get("perturbation")))
+        yield LoggedSample(place, under, model, item, key[2], columns, list(_scores(scores.pop(key, []), place, left)))
     for key, unasked in scores.items():
         left.note("statistics of an instance without a request", key[0], len(unasked))
 

@@ -187,6 +187,8 @@ def _samples(said: Any, head: Mapping[str, Any], place: str, left: LeftOut) -> I
     columns = reader.columns(model)
     task = (reader.own and task_of(reader.about)) or _task_name(told)
     sample = LoggedSample(place, task, model, reader.item(), number, columns, list(reader.scores()))
+    if said.get("invalidation"):
+        left.note("invalidation of samples, which count as others do", place)
     for name in ("events", "store"):
         if said.get(name):
             left.note(f"`{name}` of samples", place)

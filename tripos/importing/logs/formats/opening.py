@@ -46,7 +46,7 @@ def open_logs(path: Path) -> list[Log] | None:
             return []
         first = next(read_lines(path), (None, None))[0]
         return open_openai_evals(path) if is_openai_evals(first) else None
-    if path.name == RUN_SPEC and path.with_name(STATE).is_file():
+    if path.name == RUN_SPEC:
         return open_helm(path)
     if path.name in BESIDE and path.with_name(RUN_SPEC).is_file():
         return []
