@@ -7,6 +7,7 @@ numbers, whole characters.
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,20 @@ from hypothesis import given, settings, strategies as st
 
 from tests.lengths import sized
 from tests.runtime.small_runs import run_small
-from tripos_compiler.plan import IntegerType, JsonType, ListType, OptionalType, RecordType, TextType
-from tripos_runtime.asking import dumps
+from tripos_compiler.language import Unavailable, render
+from tripos_compiler.plan import (
+    Hole,
+    IntegerType,
+    JsonType,
+    ListType,
+    OptionalType,
+    RecordType,
+    Ref,
+    Template,
+    TextType,
+)
+from tripos_runtime.asking import PENDING, dumps
+from tripos_runtime.forecast.sizes.placeholders import DIGITS, LONGER, SizedPlaceholders
 from tripos_runtime.models.base import Request
 from tripos_runtime.reading import format_note, read, schema_of
 
@@ -192,6 +205,21 @@ def test_the_note_of_a_prompt_says_what_is_asked_for() -> None:
     assert schema_of(JsonType()) == schema_of(OptionalType(of=JsonType())) == {}
     assert format_note({}, "en") == "Answer with JSON only, with no text before or after it."
     assert format_note(schema_of(CALL), "zh-TW").endswith('"arguments": <任意 JSON>\n}')
+
+
+@settings(max_examples=sized(150, 1500), deadline=None)
+@given(spelt(VALUES | st.sampled_from([1e15, -1e15, [1e15] * 3, 1e300, -1e-5, {"a": [1e9, 1e22]}])))
+def test_a_value_is_printed_no_longer_than_a_forecast_says(pair: tuple[Any, str]) -> None:
+    value, text = pair
+    shortest = re.sub(r"\b10{9,}\.0\b", lambda found: f"1e{len(found[0]) - 3}", text)  # as a model may well write it
+    hole = Hole(expr=Ref(path=("reply", "value")), type=JsonType())
+    printed = render(Template(parts=(hole,)), {"reply": {"value": value}}, "en", {})
+    assert len(printed) <= LONGER * len(shortest) + DIGITS
+    for path, pending in (("value", ("reply",)), ("rest", ("reply:rest",))):
+        placeholders = SizedPlaceholders({}, {})
+        placeholders.hole(Hole(expr=Ref(path=("reply", path)), type=JsonType()), Unavailable("reply", PENDING))
+        (size,) = placeholders.parts
+        assert (size.pending, size.beyond, size.most) == (pending, ("reply",) * (LONGER - 1), DIGITS)
 
 
 SPEC = """\

@@ -4,7 +4,7 @@
   alphabet and 1.5 of Chinese to a token. Where it waits for a reply: those of kept prompts of the step, or else the
   reply's expected length is added.
 - A reply's tokens: those of kept replies of the model to the step (10th percentile, mean), or else of other models, or
-  else a guess: 12 tokens a field and 60 a text, 400 without a schema; low is half of it.
+  else a guess: 12 tokens a field, 60 a text and 120 any JSON, 400 without a schema; low is half of it.
 
 High is a bound. A prompt has at most a token for 2 characters of an alphabet and 2 for one of Chinese, and 8 a message
 besides; a reply what the settings or the model allow. Where nothing bounds a reply, or a function or a row that is yet
@@ -35,7 +35,7 @@ NARROW, WIDE = 1 / 4, 1 / 1.5
 """Tokens that a character is, of an alphabet and of Chinese, where no kept prompt tells."""
 MOST_NARROW, MOST_WIDE, MOST_MESSAGE = 1 / 2, 2.0, 8
 """Tokens that a character is at the most, and those that go with a message."""
-FIELD, TEXT, FREE_TEXT = 12, 60, 400
+FIELD, TEXT, FREE_JSON, FREE_TEXT = 12, 60, 120, 400
 CHOSEN = 64
 """Tokens that a server writes at the most where likelihoods are asked for: one for each option, which nobody reads."""
 REPAIR = 64
@@ -287,6 +287,8 @@ def guess(schema: Mapping[str, Any]) -> int:
     >>> guess({"type": "object", "properties": {"why": {"type": "string"}, "score": {"type": "integer"}}})
     72
     """
+    if not schema:
+        return FREE_JSON
     match schema:
         case {"type": "object", "properties": fields}:
             return sum(guess(each) for each in fields.values()) or FIELD

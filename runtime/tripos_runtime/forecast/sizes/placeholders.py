@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tripos_compiler.language import LAZY, PLACEHOLDER, Missing, Unavailable, evaluate
-from tripos_compiler.language.library import FUNCTIONS, json
+from tripos_compiler.language.library import FUNCTIONS, json, without_optional
 from tripos_compiler.plan import (
     Binary,
     Call,
@@ -37,6 +37,7 @@ BOUNDED = frozenset((
     "with_turn",
 ))  # fmt: skip
 """The functions whose results hold no more text than their arguments."""
+LONGER, DIGITS = 4, 310
 WHOLE = ("text", "value", "turns")
 """Fields that hold all of a reply."""
 
@@ -76,6 +77,7 @@ class SizedPlaceholders:
     def hole(self, hole: Hole, reason: Unavailable) -> str:
         """Note the size of what will stand in a hole."""
         size = self._yet(hole.expr, _pending(reason))
+        size = _as_json(size) if without_optional(hole.type).kind == "json" else size
         return self._stand(Size(narrow=SHORT_TEXT, waits=size.waits) if hole.type.kind in SHORT else size)
 
     def condition(self, when: Expr, reason: Unavailable) -> None:
@@ -195,6 +197,14 @@ class NamedPlaceholders(SizedPlaceholders):
         names = [*size.unknown, *(f"`{name.replace(FIELD, '.')}`" for name in (*size.pending, *size.beyond))]
         names = names or sorted(f"`{name}`" for name, _ in size.waits)
         return f"⟨{', '.join(dict.fromkeys(names))}⟩"
+
+
+def _as_json(size: Size) -> Size:
+    """Return the size of a value of any JSON as it is printed: with a space behind each comma and colon, and numbers
+    such as `1e15` with all of their digits, it is up to `LONGER` times as long as it was written; a number on its own
+    may have up to `DIGITS`."""
+    replies = tuple(name.partition(FIELD)[0] for name in size.pending)
+    return replace(size, beyond=(*size.beyond, *replies * (LONGER - 1)), most=size.most + DIGITS)
 
 
 def _lacking(value: Any) -> Missing | None:
