@@ -92,3 +92,18 @@ def test_a_dry_run_writes_nothing(folder: Path, tripos: Command, log: str, befor
     outcome = tripos("import", "logs", str(LOG.parents[1] / log), "--name", "all", "--dry-run", "--json")
     assert (outcome.code, all(each["run_id"] is None for each in outcome.data["logs"])) == (0, True), outcome.err
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == held
+
+
+def test_names_in_any_script_are_kept(folder: Path, tripos: Command) -> None:
+    reply = {"message": {"role": "assistant", "content": "四"}, "stop_reason": "stop"}
+    for task, score in (("数学题", "正确"), ("Größe", "Übereinstimmung"), ("ｆｕｌｌ１", "²")):
+        sample = {"id": 1, "epoch": 1, "input": "2 + 2?", "target": "4", "output": {"model": "m", "choices": [reply]}}
+        log = {"version": 2, "status": "success", "eval": {"task": task, "model": "mock/m"}}
+        Path("a.json").write_text(
+            json.dumps({**log, "samples": [{**sample, "scores": {score: {"value": 1}}}]}), "utf-8"
+        )
+        [told] = tripos("import", "logs", "a.json", "--json").data["logs"]
+        [measure] = tripos("report", told["run_id"], "--json").data["measures"]
+        expected = {"数学题": "数学题.正确", "Größe": "größe.übereinstimmung", "ｆｕｌｌ１": "full1.score_2"}[task]
+        assert (told["benchmark"], measure["name"]) == (expected.partition(".")[0], expected)
+        assert [row["value"] for row in measure["rows"]] == [1.0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -102,9 +103,9 @@ def identifier(text: str, fallback: str) -> str:
     """Return a name for the spec that is as near to a text as can be.
 
     >>> identifier("exact_match,strict-match", "x"), identifier("7 + 7?", "task"), identifier("数学", "task")
-    ('exact_match_strict_match', 'task_7_7', 'task')
+    ('exact_match_strict_match', 'task_7_7', '数学')
     """
-    found = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:60].strip("_")
+    found = re.sub(r"[\W_]+", "_", unicodedata.normalize("NFKC", text).lower()).strip("_")[:60].strip("_")
     if not found:
         return fallback
     return found if found[0].isalpha() and found not in NO_NAMES else f"{fallback}_{found}"
