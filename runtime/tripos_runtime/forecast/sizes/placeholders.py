@@ -37,7 +37,7 @@ BOUNDED = frozenset((
     "with_turn",
 ))  # fmt: skip
 """The functions whose results hold no more text than their arguments."""
-LONGER, DIGITS = 4, 310
+LONGER, DIGITS = 4, 72
 WHOLE = ("text", "value", "turns")
 """Fields that hold all of a reply."""
 
