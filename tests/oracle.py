@@ -16,7 +16,7 @@ import random
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -140,6 +140,11 @@ class Figure:
     value: float | None
     n: int
     total: int
+    gap: bool = False
+    """Whether a formula in it has no value though its parts have theirs."""
+
+
+NOTHING = Figure(None, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -465,6 +470,9 @@ def generate(seed: int) -> Benchmark:
     parted = [each for each in made.measures if each.by]
     if parted:
         made.measures.append(_beside_all(dice, dice.choice(parted), made.measures, f"m{next(names)}"))
+        for _ in range(2):
+            own = dice.choice([each for each in made.measures if each.by])
+            made.measures.append(_of_cells(dice, own, made.measures, f"m{next(names)}"))
     made.measures.append(_curved(dice, dice.choice(made.measures), f"m{next(names)}"))
     return made
 
@@ -536,31 +544,85 @@ def _beside_all(dice: random.Random, own: Measure, every: Sequence[Measure], nam
             value = None
             if one.value is not None and two is not None and two.value is not None:
                 value = one.value - two.value if sign == "-" else one.value + two.value
-            found[key] = Figure(value, -1, -1)
+            found[key] = Figure(value, -1, -1, one.gap or (two is not None and two.gap))
         return found
 
     return Measure(name, f"{own.name} {sign} {other.name}", own.by, figures, own.judged)
 
 
-def _curved(dice: random.Random, own: Measure, name: str) -> Measure:
-    """A root, a logarithm or an exponential of a figure, which may have none."""
-    function = dice.choice(("sqrt", "log", "exp"))
-    shift = dice.choice((0, 1))
-
-    def at(value: float) -> float | None:
-        value -= shift
-        if function == "exp":
-            return math.exp(value) if value < 700 else None
-        if value < 0 or (function == "log" and value == 0):
-            return None
-        return math.sqrt(value) if function == "sqrt" else math.log(value)
+def _of_cells(dice: random.Random, own: Measure, every: Sequence[Measure], name: str) -> Measure:
+    """An aggregate of the cells of a formula: a cell that a part lacks is left out, and where the formula has no value
+    of parts that have theirs the whole has none."""
+    by = tuple(dice.sample(own.by, dice.randrange(len(own.by))))
+    function = dice.choice(tuple(PLAIN))
+    beside = [each for each in every if each.judged == own.judged and {*each.by} == {*own.by} and each.spec != own.spec]
+    shapes: dict[str, Callable[[float, float], float | None]] = {
+        f"({own.name} - 1) * ({own.name} - 1)": lambda a, b: (a - 1) ** 2,
+        f"{own.name} by": lambda a, b: a,
+        f"log({own.name} * {own.name})": lambda a, b: math.log(a * a) if a else None,
+        f"tanh({own.name} / 9)": lambda a, b: math.tanh(a / 9),
+        f"atanh({own.name} / 6)": lambda a, b: math.atanh(a / 6) if abs(a) < 6 else None,
+        f"1 / {own.name}": lambda a, b: 1 / a if a else None,
+    }
+    other = dice.choice(beside) if beside else own
+    if beside:
+        shapes[f"abs({own.name} - {other.name})"] = lambda a, b: abs(a - b)
+    shape = dice.choice(tuple(shapes))
+    counts = function not in ("min", "max", "median") and "abs" not in shape
 
     def figures(made: Benchmark) -> dict[tuple[str, ...], Figure]:
-        return {
-            key: Figure(None if one.value is None else at(one.value), -1, -1) for key, one in own.figures(made).items()
-        }
+        two_by = other.figures(made) if "abs" in shape else {}
+        grouped: dict[tuple[str, ...], list[tuple[Figure, float | None]]] = {}
+        for key, one in own.figures(made).items():
+            cell = dict(zip(own.by, key[1:], strict=True))
+            two = two_by.get((key[0], *(cell[dim] for dim in other.by)), NOTHING) if "abs" in shape else one
+            there = one.value is not None and two.value is not None
+            value = shapes[shape](one.value or 0, two.value or 0) if there else None
+            gap = one.gap or two.gap or (there and value is None)
+            grouped.setdefault((key[0], *(cell[dim] for dim in by)), []).append((replace(one, gap=gap), value))
+        found = {}
+        for key, cells in grouped.items():
+            gap = any(one.gap for one, _ in cells)
+            values = [float(value) for _, value in cells if value is not None]
+            known = counts and all(one.n >= 0 for one, _ in cells)
+            n, total = (sum(getattr(one, each) for one, _ in cells) if known else -1 for each in ("n", "total"))
+            found[key] = Figure(None if gap else PLAIN[function](values), n, total, gap)
+        return found
 
-    return Measure(name, f"{function}({own.name} - {shift})", own.by, figures)
+    spec = f"{function}({shape.removesuffix(' by')} by {', '.join(own.by)})" + (f" by {', '.join(by)}" if by else "")
+    return Measure(name, spec, by, figures, own.judged)
+
+
+def _curved(dice: random.Random, own: Measure, name: str) -> Measure:
+    """A root, a logarithm or another curve of a figure, which may have none."""
+    function = dice.choice(("sqrt", "log", "exp", "atanh", "tanh"))
+    shift = dice.choice((0, 1))
+    inner = {
+        "log": f"{own.name} * {own.name}",
+        "sqrt": f"{own.name} * {own.name} - {shift}",
+        "atanh": f"{own.name} / 6",
+    }
+
+    def at(value: float) -> float | None:
+        match function:
+            case "exp":
+                return math.exp(value - shift) if value - shift < 700 else None
+            case "tanh":
+                return math.tanh(value - shift)
+            case "atanh":
+                return math.atanh(value / 6) if abs(value) < 6 else None
+            case "sqrt":
+                return math.sqrt(value * value - shift) if value * value >= shift else None
+        return math.log(value * value) if value else None
+
+    def figures(made: Benchmark) -> dict[tuple[str, ...], Figure]:
+        found = {}
+        for key, one in own.figures(made).items():
+            value = None if one.value is None else at(one.value)
+            found[key] = Figure(value, -1, -1, one.gap or (one.value is not None and value is None))
+        return found
+
+    return Measure(name, f"{function}({inner.get(function, f'{own.name} - {shift}')})", own.by, figures)
 
 
 def spec_of(made: Benchmark) -> str:

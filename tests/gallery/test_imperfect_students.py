@@ -12,7 +12,6 @@ import pytest
 
 from tests.conftest import Command
 from tests.gallery.playing import GALLERY, facts_of, play
-from tripos_warehouse.statistics import user_functions
 
 SKILLS = ("Measurement and Data", "Number and Operations in Base Ten", "Fractions", "Algebraic Thinking")
 STRATEGIES = ("rules", "examples", "combined")
@@ -57,7 +56,6 @@ def test_the_figures_are_those_of_the_formulas(tmp_path: Path, count: int) -> No
         answers[strategy, told, number] = said
         return said
 
-    user_functions.admit_python((GALLERY / "imperfect_students" / "metrics.py").read_text("utf-8"), "rmse")
     figures = play(tmp_path, "imperfect_students", {"questions.jsonl": rows}, student)
     assert len(answers) == 3 * 16 * count and facts.replies == 3 * 16 * 12
     near = lambda value: pytest.approx(value, abs=facts.apart)  # noqa: E731
@@ -95,7 +93,7 @@ def test_the_figures_are_those_of_the_formulas(tmp_path: Path, count: int) -> No
 
 @pytest.mark.long
 def test_the_known_student_is_found_to_have_its_ability_and_its_gain(tmp_path: Path, tripos: Command) -> None:
-    for name in ("imperfect_students.tripos", "metrics.py", "examples.jsonl"):
+    for name in ("imperfect_students.tripos", "examples.jsonl"):
         (tmp_path / name).write_text((GALLERY / "imperfect_students" / name).read_text("utf-8"), "utf-8")
     rows = questions(80)
     for number, row in enumerate(rows):

@@ -85,8 +85,8 @@ class Aggregate(Part):
     named: dict[str, str | int | float | bool] = {}
     across: str | None = None
     by: tuple[str, ...] = ()
-    of: Aggregate | None = None
-    """Where it is a figure over cells of another one, that one; `values` is empty then."""
+    of: Annotated[Aggregate | Measured | Formula, Field(discriminator="op")] | None = None
+    """Where it is a figure over cells of another one, that one, `by` what makes the cells; `values` is empty then."""
     true_of: tuple[str, ...] = ()
     """Of choices that judges give: those that count as true, and all others as false. Empty where a value counts as
     it is."""
@@ -111,29 +111,33 @@ class Aggregate(Part):
         >>> Aggregate(function="kendall_w", values=("rubric",), named={"models": "together"}).of_all_models
         True
         """
-        if self.of is not None:
+        if isinstance(self.of, Aggregate):
             return self.of.of_all_models
         return self.function == "mean_tau_agreement" or self.named.get("models") == "together"
 
 
 class Measured(Part):
-    """Another measure; `slice` fixes arms or dimensions: `accuracy[teaching: none]`."""
+    """Another measure; `slice` fixes arms or dimensions: `accuracy[teaching: none]`. It goes `by` something where an
+    aggregate is taken of its cells."""
 
     op: Literal["measure"] = "measure"
     measure: str
     slice: dict[str, str] = {}
+    by: tuple[str, ...] = ()
 
 
 class Formula(Part):
     """Arithmetic over measures. `overall` takes its one value over all of the dimensions `over`: it is the same in each
-    of their cells."""
+    of their cells. It goes `by` something where an aggregate is taken of its cells."""
 
     op: Literal["formula"] = "formula"
     operator: Literal[
-        "+", "-", "*", "/", "negate", "abs", "min", "max", "harmonic_mean", "sqrt", "log", "exp", "overall"
-    ]
+        "+", "-", "*", "/", "negate", "abs", "min", "max", "harmonic_mean", "overall",
+        "sqrt", "log", "exp", "atanh", "tanh",
+    ]  # fmt: skip
     values: tuple[Figure, ...]
     over: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
 
 
 class Constant(Part):

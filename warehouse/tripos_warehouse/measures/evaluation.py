@@ -21,6 +21,7 @@ from tripos_warehouse.measures.figure_walk import (
     cut_of,
     has_curve,
     is_moved_median,
+    of_formula,
     slices_of_sum,
 )
 from tripos_warehouse.measures.gaps import why_missing
@@ -48,6 +49,8 @@ JACKKNIFED = frozenset(
 )
 NO_MORE_THAN_ROUNDING = 1e-12
 """What rounding leaves of a value of 0 between bounds that are about 1 apart."""
+REACH = 2.0
+"""How many times the excess of a figure over what chance has no part in its interval reaches further."""
 CORRELATED = JACKKNIFED | {"bradley_terry", "self_preference"}
 """What is no mean over items: where all items are alike, nothing says how far another one could move it."""
 PAST_ERROR = "its error is past all bounds, which are ±1e70"
@@ -111,8 +114,8 @@ def _seen_through(
     connection: Connection, plan: Plan, measure: Measure, by_people: bool, rows: list[MeasureRow]
 ) -> list[MeasureRow]:
     """Return rows with the interval of what stands inside of them: of what numbers cut, cut as its value is, since no
-    derivative shows the error at such a number; and of a root, a logarithm or an exponential taken through it, which
-    is not straight."""
+    derivative shows the error at such a number; and of a root, a logarithm or another curve taken through it, which is
+    not straight."""
     cut, curve = cut_of(measure.figure), curve_of(measure.figure)
     inner = cut[0] if cut is not None else curve[0] if curve is not None else None
     if inner is None or not rows:
@@ -195,10 +198,12 @@ def evaluate_or_tell(
 def _ends_of_metrics(plan: Plan, measure: Measure) -> Mapping[str, Ends]:
     """Between which ends each metric's own mean lies, where the cells of a measure are of metrics on other scales."""
     figure = measure.figure
-    inner = figure.of or figure if isinstance(figure, Aggregate) else None
-    if measure.low is not None or "metric" not in measure.by or inner is None:
+    if measure.low is not None or "metric" not in measure.by:
         return {}
-    if not isinstance(figure, Aggregate) or {figure.function, inner.function} != {"mean"}:
+    inner = figure.of or figure if isinstance(figure, Aggregate) else None
+    if not isinstance(figure, Aggregate) or not isinstance(inner, Aggregate):
+        return {}
+    if {figure.function, inner.function} != {"mean"}:
         return {}
     least = 0 if measure.missing == "zero" else math.inf
     return {
@@ -224,8 +229,11 @@ def _row(
     method, low, high = (None, None, None)
     if value is not None:
         method, low, high = _interval(measure, found, value, error, ends, still, straight, summed)
+    excess = found.get("its excess") or 0.0
+    if low is not None and high is not None:
+        low, high = low - REACH * max(excess, 0.0), high - REACH * min(excess, 0.0)
     half = _longer(value, low, high)
-    if method == "t":
+    if method == "t" and not excess:
         half = _half_width(error, int(found["df"] or 0))
     if low is not None and high is not None:
         low = low if ends[0] is None else max(low, ends[0])
@@ -266,7 +274,7 @@ def _interval(
     """Return how the interval of a value is found, and its ends, where it has any."""
     figure = measure.figure
     items, df = int(found["items"] or 0), int(found["df"] or 0)
-    function = figure.function if isinstance(figure, Aggregate) else None
+    function = figure.function if isinstance(figure, Aggregate) and not of_formula(figure) else None
     if found.get("is share") and ends == (0, 1):
         share = clopper_pearson(value * items, items)
         return "exact", share.low, share.high

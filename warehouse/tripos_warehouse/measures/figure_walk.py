@@ -7,7 +7,7 @@ import operator as operator_module
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial, reduce
 
-from tripos_compiler.language.figures import curve
+from tripos_compiler.language.figures import CURVES, curve
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measured, Plan
 
 
@@ -69,38 +69,38 @@ def cut_of(figure: Figure) -> tuple[Figure, float, float] | None:
     return None if inner is figure else (inner, low, high)
 
 
-CURVED = ("sqrt", "log", "exp")
-"""Functions of a figure that rise all the way, on no straight line."""
 Curve = Callable[[float], float]
 
 
 def has_curve(plan: Plan, figure: Figure) -> bool:
-    """Return true if a root, a logarithm or an exponential is part of a figure."""
+    """Return true if a root, a logarithm or another curve is part of a figure."""
     measures = {measure.name: measure.figure for measure in plan.measures}
     waiting = [figure]
     while waiting:
         match waiting.pop():
             case Formula(operator=operator, values=values):
-                if operator in CURVED:
+                if operator in CURVES:
                     return True
                 waiting += values
             case Measured(measure=name):
                 waiting.append(measures[name])
+            case Aggregate(of=of) if of is not None:
+                waiting.append(of)
             case _:
                 pass
     return False
 
 
 def curve_of(figure: Figure) -> tuple[Figure, Curve] | None:
-    """Return the figure of which another is a root, a logarithm or an exponential, which numbers may move and stretch
-    as in `100 * sqrt(a)`, and what it makes of a value; None of any other."""
+    """Return the figure of which another is a root, a logarithm or another curve, which numbers may move and stretch as
+    in `100 * sqrt(a)`, and what it makes of a value; None of any other."""
     steps: list[Curve] = []
     curved = False
     while isinstance(figure, Formula):
         match figure:
             case Formula(operator="negate", values=(inner,)):
                 steps.append(operator_module.neg)
-            case Formula(operator="sqrt" | "log" | "exp" as name, values=(inner,)):
+            case Formula(operator=name, values=(inner,)) if name in CURVES:
                 steps.append(partial(curve, name))
                 curved = True
             case Formula(operator="+" | "-" | "*" | "/" as sign, values=(inner, Constant(value=number))):
@@ -160,4 +160,50 @@ def slices_of_sum(plan: Plan, figure: Figure) -> tuple[Mapping[str, str], ...] |
 
 def _is_mean(part: Aggregate) -> bool:
     inner = part.of
-    return part.function in MEANS if inner is None else part.function == "mean" and _is_mean(inner)
+    if inner is None:
+        return part.function in MEANS
+    return part.function == "mean" and isinstance(inner, Aggregate) and _is_mean(inner)
+
+
+def of_formula(figure: Aggregate) -> bool:
+    """Return true if an aggregate is taken, at any depth, of the cells of what is no aggregate."""
+    while isinstance(figure.of, Aggregate):
+        figure = figure.of
+    return figure.of is not None
+
+
+GROWING = frozenset(("sum", "count"))
+"""Aggregates of values that are twice as large where there are twice as many items."""
+
+
+def degree(plan: Plan, figure: Figure) -> float | None:
+    """With which power of the number of items a figure grows: 0 of a mean, 1 of a sum, ½ of its root, 0 again of a
+    sum by a count. None where it adds what grows with the items to what does not, such as `sum(x) + 5`."""
+    return _degree({measure.name: measure.figure for measure in plan.measures}, figure)
+
+
+def _degree(measures: Mapping[str, Figure], figure: Figure) -> float | None:
+    match figure:
+        case Constant():
+            return 0
+        case Measured(measure=name):
+            return _degree(measures, measures[name])
+        case Aggregate(of=inner) if inner is not None:
+            return 0 if figure.function == "count" else _degree(measures, inner)  # it counts cells, which stay
+        case Aggregate():
+            return int(figure.function in GROWING)
+        case Formula(operator=operator, values=values):
+            found = [_degree(measures, value) for value in values]
+            known = [each for each in found if each is not None]
+            if len(known) < len(found):
+                return None
+            match operator:
+                case "*":
+                    return sum(known)
+                case "/":
+                    return known[0] - known[1]
+                case "sqrt":
+                    return known[0] / 2
+                case "log" | "exp" | "atanh" | "tanh":
+                    return 0 if known[0] == 0 else None
+            return known[0] if len(set(known)) == 1 else None

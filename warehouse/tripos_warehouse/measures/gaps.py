@@ -94,7 +94,7 @@ def _scored(figure: Figure, measures: Mapping[str, Figure]) -> set[str]:
     match figure:
         case Aggregate(of=None, values=values):
             return set(values)
-        case Aggregate(of=Aggregate() as inner):
+        case Aggregate(of=inner) if inner is not None:
             return _scored(inner, measures)
         case Measured(measure=name):
             return _scored(measures[name], measures)
@@ -132,7 +132,7 @@ def looked_at(plan: Plan, figure: Figure) -> Iterator[tuple[str | None, str]]:
     match figure:
         case Aggregate(of=None):
             yield from ((figure.scenario, name) for name in figure.values)
-        case Aggregate(of=Aggregate() as inner):
+        case Aggregate(of=inner) if inner is not None:
             yield from looked_at(plan, inner)
         case Formula():
             for each in figure.values:

@@ -184,7 +184,13 @@ def _bucket(name: str) -> int:
 @lru_cache(maxsize=4)
 def _drawn(used: bytes) -> Floats:
     buckets = np.frombuffer(used, dtype=np.int64)
-    columns = [np.random.default_rng([SEED, bucket]).poisson(1, DRAWS) for bucket in buckets.tolist()]
-    found: Floats = np.array(columns, dtype=np.float64).T.copy()
+    found: Floats = np.array([_of_bucket(bucket) for bucket in buckets.tolist()], dtype=np.float64).T.copy()
     found.setflags(write=False)
+    return found
+
+
+@lru_cache(maxsize=BUCKETS)
+def _of_bucket(bucket: int) -> Ints:
+    """Return how often the items of a bucket are in each draw, which every cell and part that has them asks for."""
+    found: Ints = np.random.default_rng([SEED, bucket]).poisson(1, DRAWS).astype(np.uint8)
     return found

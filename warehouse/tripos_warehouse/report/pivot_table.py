@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from tripos_compiler.diagnostics import localized, percent, reader_language
-from tripos_compiler.plan import Aggregate, Figure, Formula, Measured, Plan
+from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measured, Plan
 from tripos_compiler.source import dataclass
 from tripos_warehouse.formats import GAP, NOTHING, TextColumn, decimals_of, grid
 from tripos_warehouse.measures import MeasureRow, MeasureTable
@@ -48,6 +48,8 @@ def is_pooled(plan: Plan, figure: Figure) -> bool:
     """Return true if a figure is the same for every compared model, since it is taken over all their replies
     together."""
     match figure:
+        case Aggregate(of=Measured() | Formula() as cells):
+            return is_pooled(plan, cells)
         case Aggregate():
             return figure.of_all_models
         case Measured(measure=name):
@@ -138,7 +140,9 @@ def _is_mean(other: MeasureTable, table: MeasureTable) -> bool:
     figure = other.measure.figure
     if other.measure.corrected != table.measure.corrected:
         return False
-    if not isinstance(figure, Aggregate) or figure.function != "mean" or figure.of != table.measure.figure:
+    if not isinstance(figure, Aggregate) or figure.function != "mean" or isinstance(table.measure.figure, Constant):
+        return False
+    if figure.of != table.measure.figure.model_copy(update={"by": table.measure.by}):
         return False
     own = tuple(dim for dim in table.measure.by if dim != PAIR)
     kept = tuple(dim for dim in other.measure.by if dim != PAIR)

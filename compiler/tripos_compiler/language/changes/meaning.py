@@ -140,6 +140,8 @@ def _named_by(figure: Figure, measures: Mapping[str, Measure]) -> Iterator[str]:
         case Formula(values=values):
             for value in values:
                 yield from _named_by(value, measures)
+        case Aggregate(of=Measured() | Formula() as of):
+            yield from _named_by(of, measures)
 
 
 class _Walk:
@@ -201,7 +203,9 @@ class _Walk:
         own = figure.model_dump(mode="json", exclude={"of"})
         version = [each.version for each in self.plan.plugins if each.name == figure.function and each.aggregate]
         if figure.of is not None:
-            return [own, version, self.aggregate(figure.of, cut)]
+            self.dimensions |= {*figure.of.by}
+            cells = self.figure(figure.of, cut)
+            return [own, version, cells if isinstance(figure.of, Aggregate) else [figure.of.by, cells]]
         taken = scored_by(self.values, figure)
         for scored in taken:
             self._take(scored, cut)

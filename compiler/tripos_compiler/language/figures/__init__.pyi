@@ -17,6 +17,7 @@ from .scored_steps import (
     element_scores as element_scores,
     judged_steps as judged_steps,
     lists_of as lists_of,
+    mean_in as mean_in,
     most_tries as most_tries,
     scored_by as scored_by,
     scored_values_of as scored_values_of,
@@ -30,6 +31,7 @@ from .settled import (
     settling_figure as settling_figure,
 )
 from .value_ranges import (
+    CURVES as CURVES,
     Range as Range,
     Ranges as Ranges,
     computed_range as computed_range,

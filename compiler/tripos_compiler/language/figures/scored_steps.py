@@ -235,10 +235,24 @@ def scored_values_of(plan: Plan) -> ScoredValues:
     return ScoredValues(plan.scenarios, {scorer.name: scorer for scorer in plan.scorers})
 
 
+def mean_in(figure: Aggregate) -> Aggregate | None:
+    """Return the mean of scores that an aggregate is, or that it is the mean of the cells of; None of any other.
+
+    >>> mean = Aggregate(function="mean", values=("right",), by=("level",))
+    >>> mean_in(Aggregate(function="mean", values=(), of=mean)) == mean_in(mean) == mean
+    True
+    """
+    inner = figure if figure.of is None else figure.of
+    if not isinstance(inner, Aggregate) or inner.of is not None:
+        return None
+    return inner if figure.function == inner.function == "mean" else None
+
+
 def scored_by(values: ScoredValues, figure: Aggregate) -> tuple[ScoredStep, ...]:
-    """Return what an aggregate of a plan is taken of; where it is taken of cells, what these are taken of."""
+    """Return what an aggregate of a plan is taken of; where it is taken of cells, what these are taken of, and nothing
+    where they are those of a formula, whose aggregates have their own."""
     inner = figure
-    while inner.of is not None:
+    while isinstance(inner.of, Aggregate):
         inner = inner.of
     return tuple(values.named(name, inner.scenario) for name in inner.values)
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tripos_compiler.language.figures.scored_steps import ScoredStep, scored_by, scored_values_of
+from tripos_compiler.language.figures.scored_steps import ScoredStep, mean_in, scored_by, scored_values_of
 from tripos_compiler.language.figures.value_ranges import enclosing_range, ranges_of
 from tripos_compiler.plan import (
     Aggregate,
@@ -127,9 +127,16 @@ def _added(
 
 
 def _mean_of(plan: Plan, figure: Aggregate, fixed: Mapping[str, str]) -> SettlingMean:
-    inner = figure.of or figure
-    plain = figure.function == "mean" and inner.function == "mean" and inner.of is None and not figure.across
-    if not plain or figure.named or inner.named or inner.across or figure.of_condition or inner.of_condition:
+    inner = mean_in(figure)
+    if (
+        inner is None
+        or figure.across
+        or figure.named
+        or inner.named
+        or inner.across
+        or figure.of_condition
+        or inner.of_condition
+    ):
         raise _Unfollowed("is no plain mean of scores")
     if inner.elements:
         raise _Unfollowed("takes several scores of a reply")

@@ -313,18 +313,26 @@ def computed_range(operator: str, one: Range, other: Range) -> Range:
     return min(ends), max(ends)
 
 
-def curve(function: str, value: float) -> float:
-    """Return `sqrt`, `log` or `exp` at a number; where it has no value there, what it comes to at the nearest number
-    where it has.
+CURVES: Final = ("sqrt", "log", "exp", "atanh", "tanh")
+"""Functions of a figure that rise all the way, on no straight line."""
 
-    >>> curve("sqrt", -1.0), curve("log", 0.0), curve("exp", 1000.0)
-    (0.0, -inf, inf)
+
+def curve(function: str, value: float) -> float:
+    """Return one of `CURVES` at a number; where it has no value there, what it comes to at the nearest number where it
+    has.
+
+    >>> curve("sqrt", -1.0), curve("log", 0.0), curve("exp", 1000.0), curve("atanh", 1.5)
+    (0.0, -inf, inf, inf)
     """
     match function:
         case "sqrt":
             return math.sqrt(max(value, 0.0))
         case "log":
             return math.log(value) if value > 0 else -math.inf
+        case "atanh":
+            return math.atanh(value) if -1 < value < 1 else math.copysign(math.inf, value)
+        case "tanh":
+            return math.tanh(value)
     try:
         return math.exp(value)
     except OverflowError:
@@ -332,7 +340,7 @@ def curve(function: str, value: float) -> float:
 
 
 def curved_range(function: str, of: Range) -> Range:
-    """Return between which ends `sqrt`, `log` or `exp` of a number lies, where it has a value.
+    """Return between which ends one of `CURVES` of a number lies, where it has a value.
 
     >>> curved_range("exp", (-math.inf, 0.0)), curved_range("log", (0.0, 1.0))
     ((0.0, 1.0), (-inf, 0.0))

@@ -1,33 +1,42 @@
-"""Reads aggregates: `mean(rubric)`, `mean(mean(f1) by q.subject)`, `f1(step, item.wrong_at, average: micro)`."""
+"""Reads aggregates: `mean(rubric)`, `mean(mean(f1) by q.subject)`, `f1(step, item.wrong_at, average: micro)`.
+
+An aggregate of cells is one of a figure that goes by something: of another aggregate, or of a formula or a slice, as in
+`mean(gap * gap by q.kind)`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language.figures import AGGREGATES, AggregateFunction, Bounds as Ends
-from tripos_compiler.plan import Aggregate, Measured
+from tripos_compiler.plan import Aggregate, Constant, Figure, Measured
 from tripos_compiler.source import CallExpr, Name, Syntax
 from tripos_compiler.statements.measures.arguments import Arguments, find_across, given_arguments, is_fitting
-from tripos_compiler.statements.measures.dimensions import dimension_text, read_dimensions
+from tripos_compiler.statements.measures.dimensions import dimension_text
 from tripos_compiler.statements.measures.figure_syntax import find_aggregate, is_aggregate
 from tripos_compiler.statements.measures.operands import find_among, find_choice
-from tripos_compiler.statements.measures.scales import Bounds, Scale, scale_of
+from tripos_compiler.statements.measures.scales import Bounds, Scale, renamed, scale_of
 from tripos_compiler.statements.measures.scored_values import Operand
 from tripos_compiler.statements.measures.typed_figures import (
     FigureContext,
     Leaf,
     LoweredMeasure,
     TypedFigure,
+    find_cells,
     written_as,
 )
 
+Read = Callable[[FigureContext, Syntax], TypedFigure | None]
+"""Reads a figure, which may be one that an aggregate is taken of the cells of."""
 
-def read_aggregate(reading: FigureContext, call: CallExpr, by: tuple[str, ...]) -> TypedFigure | None:
-    """Return the figure that a call of an aggregate is, in each cell of `by`; None where it is none, which is
-    reported."""
+
+def read_aggregate(reading: FigureContext, call: CallExpr, read: Read) -> TypedFigure | None:
+    """Return the figure that a call of an aggregate is, in each cell of what the statement goes by; None where it is
+    none, which is reported."""
     assert isinstance(call.function, Name)
-    program, name = reading.program, call.function
+    program, name, by = reading.program, call.function, reading.by
     function = find_aggregate(program, name.text)
     declared = program.declared.get("aggregate", {}).get(name.text)
     if declared is not None:
@@ -37,7 +46,7 @@ def read_aggregate(reading: FigureContext, call: CallExpr, by: tuple[str, ...]) 
             _no_aggregate(reading, name)
         return None
     arguments = given_arguments(reading, call, function)
-    operands = _operands(reading, function, arguments) if arguments is not None else None
+    operands = _operands(reading, function, arguments, read) if arguments is not None else None
     across = find_across(reading, call, function, operands)
     if arguments is None or operands is None or across is False:
         return None
@@ -130,11 +139,12 @@ def _of_cells(
     by: tuple[str, ...],
 ) -> TypedFigure | None:
     """Return an aggregate of the cells of another figure."""
-    assert isinstance(inner.figure, Aggregate)
-    lost = next((dim for dim in by if dim not in inner.figure.by), None)
+    figure = inner.figure
+    assert not isinstance(figure, Constant)
+    lost = next((dim for dim in by if dim not in figure.by), None)
     if lost is not None:
         span = next((syntax.span for syntax in reading.written if dimension_text(syntax) == lost), call.span)
-        goes = ", ".join(f"`{dim}`" for dim in inner.figure.by)
+        goes = ", ".join(f"`{dim}`" for dim in figure.by)
         help_ = f"`{inner.named}` goes by {goes}; add `{lost}` to those"
         reading.error("E0201", f"`{lost}` is averaged away already", span, help_)
         return None
@@ -143,10 +153,13 @@ def _of_cells(
         reading.error("E0702", "this averages metrics of different scales", call.span, help_)
         return None
     named = written_as(call)
-    scale, ends = _scale(reading, function, inner.scale.base, inner.scale.bounds or inner.ends, named)
+    if isinstance(figure, Aggregate) or not _keeps_scale(function):
+        scale, ends = _scale(reading, function, inner.scale.base, inner.scale.bounds or inner.ends, named)
+    else:
+        scale, ends = renamed(inner.scale, named), inner.scale.bounds or inner.ends
     mixed = inner.mixed and _keeps_scale(function)
     return TypedFigure(
-        Aggregate(function=function.name, values=(), named=arguments.named, by=by, of=inner.figure),
+        Aggregate(function=function.name, values=(), named=arguments.named, by=by, of=figure),
         Scale() if mixed else scale,
         named,
         call.span,
@@ -166,13 +179,13 @@ def _takes_cells(function: AggregateFunction) -> bool:
 
 
 def _operands(
-    reading: FigureContext, function: AggregateFunction, arguments: Arguments
+    reading: FigureContext, function: AggregateFunction, arguments: Arguments, read: Read
 ) -> list[tuple[Operand | TypedFigure, Syntax]] | None:
     """Return what stands where columns are taken: scores, columns, or a figure with cells."""
     found: list[tuple[Operand | TypedFigure, Syntax]] = []
     for syntax, dims in arguments.columns:
         if dims is not None or (is_aggregate(reading.program, syntax) and syntax.span not in reading.program.columns):
-            value: Operand | TypedFigure | None = _nested(reading, function, syntax, dims)
+            value: Operand | TypedFigure | None = _nested(reading, function, syntax, dims, read)
         else:
             operand = find_choice(reading, syntax)
             value = _cells_of(reading, function, operand, syntax) if isinstance(operand, LoweredMeasure) else operand
@@ -186,15 +199,11 @@ def _cells_of(
 ) -> TypedFigure | None:
     """Return a measure, as something with cells."""
     known = _original(reading, known)
-    name, figure = f"`{known.measure.name}`", known.figured.figure
+    name, by = f"`{known.measure.name}`", known.measure.by
     if not _takes_cells(function):
         message = f"`{function.name}` is taken of what is scored, and {name} is a measure"
         reading.error("E0301", message, syntax.span, f"it is `{function.shown}`")
-    elif not isinstance(figure, Aggregate):
-        what = "a slice" if isinstance(figure, Measured) else "a formula"
-        message = f"{name} is {what}, and `{function.name}` is taken of the cells of one aggregate"
-        reading.error("E0301", message, syntax.span, "take it of the measures that this is made of")
-    elif not figure.by:
+    elif not by:
         message = f"{name} is a single figure, so there is nothing to take the `{function.name}` of"
         reading.error("E0301", message, syntax.span, f"use {name} alone, or take it `by` something")
     elif known.measure.missing not in ("skip", reading.missing or known.measure.missing):
@@ -203,8 +212,14 @@ def _cells_of(
     else:
         if known.measure.missing != "skip":
             reading.missing = known.measure.missing
-        return known.figured
+        return _in_cells(known.figured, by)
     return None
+
+
+def _in_cells(figured: TypedFigure, by: tuple[str, ...]) -> TypedFigure:
+    """Return a figure as one whose plan says what it goes by."""
+    figure: Figure = figured.figure
+    return replace(figured, figure=figure.model_copy(update={"by": by}))
 
 
 def _original(reading: FigureContext, known: LoweredMeasure) -> LoweredMeasure:
@@ -216,23 +231,32 @@ def _original(reading: FigureContext, known: LoweredMeasure) -> LoweredMeasure:
 
 
 def _nested(
-    reading: FigureContext, function: AggregateFunction, syntax: Syntax, dims: tuple[Syntax, ...] | None
+    reading: FigureContext,
+    function: AggregateFunction,
+    syntax: Syntax,
+    dims: tuple[Syntax, ...] | None,
+    read: Read,
 ) -> TypedFigure | None:
-    """Return an aggregate inside another, with the dimensions that it goes by."""
-    if not isinstance(syntax, CallExpr) or not isinstance(syntax.function, Name):
-        reading.error("E0301", "only an aggregate goes `by` something here", syntax.span, "write `mean(mean(x) by y)`")
-        return None
+    """Return a figure inside an aggregate, with the dimensions that it goes by."""
     if not _takes_cells(function):
-        message = f"`{function.name}` is taken of what is scored, not of another aggregate"
+        message = f"`{function.name}` is taken of what is scored, not of another figure"
         reading.error("E0301", message, syntax.span, f"it is `{function.shown}`")
         return None
-    inner = read_aggregate(reading, syntax, tuple(dict.fromkeys(dimension_text(dim) for dim in dims or ())))
+    own = replace(reading, written=dims or (), terms=[])
+    inner = read(own, syntax)
+    reading.missing, reading.across_taken = own.missing, own.across_taken
     if inner is None:
         return None
-    if not dims:
+    if not inner.leaves:
+        help_ = "write `mean(mean(x) by y)`, of a scorer, a score or a measure"
+        reading.error("E0301", "this measures nothing", syntax.span, help_)
+        return None
+    by = find_cells(own, inner)
+    if by is None:
+        return None
+    if not by:
         message = f"this is a single figure, so there is nothing to take the `{function.name}` of"
         help_ = f"say what the inner one goes by: `{function.name}({written_as(syntax)} by …)`"
         reading.error("E0301", message, syntax.span, help_)
         return None
-    parted = [leaf.parted for leaf in inner.leaves]
-    return inner if read_dimensions(reading.program, dims, parted) is not None else None
+    return _in_cells(inner, by)

@@ -16,14 +16,13 @@ from tripos_compiler.statements.measures.figures import read_figure
 from tripos_compiler.statements.measures.measures import (
     bounds_of,
     declared_settling,
-    find_cells,
     is_expected_of_people,
     read_measures,
     settling_of,
 )
 from tripos_compiler.statements.measures.operands import find_measure
 from tripos_compiler.statements.measures.scales import rounded, spoken
-from tripos_compiler.statements.measures.typed_figures import FigureContext, TypedFigure, written_as
+from tripos_compiler.statements.measures.typed_figures import FigureContext, TypedFigure, find_cells, written_as
 
 
 def lower_headline(program: Program) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from tripos_compiler.constructs import Statement
-from tripos_compiler.language.figures import AGGREGATES, AggregateFunction, AggregateParameter, between
+from tripos_compiler.language.figures import AGGREGATES, CURVES, AggregateFunction, AggregateParameter, between
 from tripos_compiler.language.library import FUNCTIONS
 from tripos_compiler.resolve import Program
 from tripos_compiler.source import Argument, BinaryExpr, CallExpr, Group, IndexExpr, Member, Name, Syntax, UnaryExpr
@@ -49,7 +49,7 @@ def is_arithmetic(call: CallExpr) -> bool:
     """Return true if a call is arithmetic over figures: `abs(a)`, `min(a, b)`. Of one thing `min` and `max` are
     aggregates."""
     match call:
-        case CallExpr(function=Name(text="abs" | "harmonic_mean" | "sqrt" | "log" | "exp")):
+        case CallExpr(function=Name(text=text)) if text in ("abs", "harmonic_mean", *CURVES):
             return True
         case CallExpr(function=Name(text="min" | "max"), arguments=arguments):
             return sum(argument.name is None for argument in arguments) != 1 and not any(map(is_by, arguments))
@@ -116,7 +116,7 @@ def measures_in(reading: FigureContext, value: Syntax, aggregated: bool = False)
         case CallExpr(function=Name(text=text), arguments=arguments):
             inner = find_aggregate(reading.program, text) is not None and not is_arithmetic(value)
             for argument in arguments:
-                yield from measures_in(reading, argument.elements[0], inner)
+                yield from measures_in(reading, argument.elements[0], inner and not is_by(argument))
         case IndexExpr(of=of):
             yield from measures_in(reading, of)
         case BinaryExpr(left=left) if aggregated and chosen_from(value) is not None:
@@ -185,6 +185,27 @@ def means_a_figure(program: Program, scenario: Statement, own: str | None, synta
             return True
     declared = program.declared
     return any(syntax.text in declared.get(kind, {}) for kind in ("scorer", "metric", "measure"))
+
+
+def figure_in(program: Program, scenario: Statement, known: Collection[str], syntax: Syntax) -> Syntax | None:
+    """Return the first measure or aggregate inside an expression over a scenario's names, which are `known`; None where
+    there is none, as there should be."""
+    match syntax:
+        case Name():
+            measures = [each for each in (*scenario.body, *program.of("measure")) if each.construct == "measure"]
+            named = syntax.text not in known and any(each.name().text == syntax.text for each in measures)
+            return syntax if named else None
+        case CallExpr() if is_aggregate(program, syntax):
+            return syntax
+        case CallExpr(arguments=arguments) | Group(arguments=arguments):
+            parts = [argument.elements[0] for argument in arguments]
+        case BinaryExpr(left=left, right=right):
+            parts = [left, right]
+        case UnaryExpr(value=inner):
+            parts = [inner]
+        case _:
+            return None
+    return next((found for part in parts if (found := figure_in(program, scenario, known, part)) is not None), None)
 
 
 def first_name(syntax: Syntax) -> Name | None:

@@ -11,10 +11,11 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from statistics import harmonic_mean
 
-from tripos_compiler.language.figures import curve
+from tripos_compiler.language.figures import CURVES, curve
 from tripos_compiler.language.library import in_bounds
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measured
 from tripos_compiler.source import (
@@ -85,7 +86,7 @@ def read_figure(reading: FigureContext, syntax: Syntax) -> TypedFigure | None:
 
 
 def _aggregate(reading: FigureContext, syntax: CallExpr) -> TypedFigure | None:
-    found = read_aggregate(reading, syntax, reading.by)
+    found = read_aggregate(reading, syntax, read_figure)
     if found is not None:
         reading.terms.append(Term(found.named, found.span, (), frozenset()))
     return found
@@ -227,13 +228,16 @@ def _function(reading: FigureContext, call: CallExpr, name: str) -> TypedFigure 
 
 
 def _curved(reading: FigureContext, call: CallExpr, name: str, part: TypedFigure) -> TypedFigure | None:
-    """Return the figure that a root, a logarithm or an exponential is; None where it has no value, which is
-    reported."""
-    _, high = range_of(part)
+    """Return the figure that a function of one figure is, such as a root or a logarithm; None where it has no value,
+    which is reported."""
+    low, high = range_of(part)
     if name == "sqrt" and high < 0:
         message, help_ = f"`{part.named}` is below 0, and has no square root", "take that of a mean of squares"
     elif name == "log" and high <= 0:
         message, help_ = f"`{part.named}` is never above 0, and has no logarithm", "take that of what may be above 0"
+    elif name == "atanh" and (low >= 1 or high <= -1):
+        message = f"`{part.named}` is never between -1 and 1, and has no inverse hyperbolic tangent"
+        help_ = "take that of a correlation or an agreement"
     elif name == "exp" and not in_bounds(curve(name, part.scale.constant or 0.0)):
         message, help_ = "this number is too large", LARGEST_FIGURE
     else:
@@ -260,13 +264,17 @@ def _of_base(reading: FigureContext, call: CallExpr, part: TypedFigure, base: Ty
     return formula_of(reading, "/", [natural, divisor], call, Scale())
 
 
-OF_ONE = ("abs", "sqrt", "log", "exp")
+OF_ONE = ("abs", *CURVES)
 """Functions of one figure; a logarithm may have a base."""
+
+
+def _curve_of_first(name: str, values: list[float]) -> float:
+    return curve(name, values[0])
+
+
 CONSTANTS: dict[str, Callable[[list[float]], float]] = {
     "abs": lambda values: abs(values[0]),
-    "sqrt": lambda values: curve("sqrt", values[0]),
-    "log": lambda values: curve("log", values[0]),
-    "exp": lambda values: curve("exp", values[0]),
+    **{name: partial(_curve_of_first, name) for name in CURVES},
     "min": min,
     "max": max,
     "harmonic_mean": harmonic_mean,

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Diagnostics, Label
 from tripos_compiler.language.figures import aggregates_of
-from tripos_compiler.plan import ChoiceType, Judging, Measure, Missing, Settling
+from tripos_compiler.plan import Aggregate, ChoiceType, Judging, Measure, Missing, Settling
 from tripos_compiler.resolve import Index, NamedColumn, Program
 from tripos_compiler.source import Name, Number, Span, Syntax
-from tripos_compiler.statements.measures.dimensions import check_names, dimension_text, read_dimension
+from tripos_compiler.statements.measures.dimensions import check_names
 from tripos_compiler.statements.measures.figure_syntax import (
     column_arguments,
+    figure_in,
     first_name,
     is_of_judge,
     means_a_figure,
@@ -30,38 +31,13 @@ from tripos_compiler.statements.measures.typed_figures import (
     Leaf,
     LoweredMeasure,
     TypedFigure,
+    find_cells,
+    written_as,
 )
 from tripos_compiler.statements.scoring import computed_score, depends_on_reply, lower_column
 
 if TYPE_CHECKING:
     from tripos_compiler.statements.steps import Steps
-
-
-def find_cells(reading: FigureContext, figured: TypedFigure) -> tuple[str, ...] | None:
-    """Return the dimensions that a figure goes by. None where it cannot go by one, or where no part of it goes by all
-    of them, which is reported: what `by_level - by_kind` means for a level and a kind would be anybody's guess."""
-    good = True
-    for syntax in reading.written:
-        free = [leaf.parted for leaf in figured.leaves if dimension_text(syntax) not in leaf.fixed]
-        if free:
-            good = read_dimension(reading.program, syntax, free) is not None and good
-        else:
-            message = f"`{dimension_text(syntax)}` is fixed already, so there is nothing to go by"
-            reading.error("E0621", message, syntax.span, "leave it out here, or in the slice")
-            good = False
-    return _joined(reading, figured) if good else None
-
-
-def _joined(reading: FigureContext, figured: TypedFigure) -> tuple[str, ...] | None:
-    by = tuple(dict.fromkeys([*reading.by, *figured.cells]))
-    lacking = [[dim for dim in by if dim not in {*reading.by, *term.cells, *term.fixed}] for term in reading.terms]
-    if lacking and all(lacking):
-        term, dim = reading.terms[0], lacking[0][0]
-        other = next(each for each in reading.terms if dim in each.cells)
-        message = f"`{other.named}` goes by `{dim}`, and `{term.named}` by something else"
-        reading.error("E0621", message, term.span, f"take both by it, with `by {', '.join(by)}` at the end")
-        return None
-    return by
 
 
 def collect_columns(program: Program, steps: Steps, statement: Statement) -> bool:
@@ -87,6 +63,12 @@ def collect_columns(program: Program, steps: Steps, statement: Statement) -> boo
             program.index.scopes.append((syntax.span, dict(steps.scope)))
             good = good and first is not syntax and first.text in program.declared["scenario"]
             others = True
+            continue
+        if figure_in(program, scenario, known, taken) is not None:
+            message = f"`{written_as(taken)}` is made of figures, and nothing says in which cells"
+            help_ = f"say what it goes by: `{written_as(taken)} by …`"
+            program.diagnostics.error("E0301", message, taken.span, help=help_)
+            good = False
             continue
         column = lower_column(steps, f"{own or 'expect'}.{word}", taken, own_where)
         if column is None:
@@ -345,6 +327,8 @@ def _why_not(reading: FigureContext, figured: TypedFigure) -> tuple[str, str] | 
     for aggregate in aggregates_of(figured.figure, measures):
         if aggregate.of is not None and aggregate.function != "mean":
             return f"it takes the `{aggregate.function}` of cells", "take their `mean`, or each cell with `by`"
+        if aggregate.of is not None and not isinstance(aggregate.of, Aggregate):
+            return "it takes the cells of a formula or a slice", "take the `mean` of the cells of each part"
         if aggregate.named.get("weight") == "margin":
             return "it weighs comparisons by their margin", "leave out `weight: margin`"
         if aggregate.named.get("tries") == "first":

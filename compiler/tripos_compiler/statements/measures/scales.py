@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tripos_compiler.language.figures import Range, computed_range, curved_range
+from tripos_compiler.language.figures import CURVES, Range, computed_range, curved_range
 from tripos_compiler.source import dataclass
 
 Bounds = tuple[float, float]
@@ -145,7 +145,7 @@ def ends_of_formula(operator: str, parts: Sequence[Range]) -> Range:
             return -highs[0], -lows[0]
         case "abs":
             return max(lows[0], -highs[0], 0.0), max(-lows[0], highs[0])
-        case "sqrt" | "log" | "exp":
+        case _ if operator in CURVES:
             return curved_range(operator, parts[0])
         case "overall":
             return parts[0]

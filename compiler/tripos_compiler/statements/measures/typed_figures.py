@@ -12,7 +12,7 @@ from tripos_compiler.language.figures import Range
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Missing
 from tripos_compiler.resolve import Program
 from tripos_compiler.source import BinaryExpr, Name, Span, Syntax, dataclass
-from tripos_compiler.statements.measures.dimensions import Parted, dimension_text
+from tripos_compiler.statements.measures.dimensions import Parted, dimension_text, read_dimension
 from tripos_compiler.statements.measures.scales import UNIT, Bounds, Scale, ends_of_formula, spoken
 from tripos_compiler.statements.measures.scored_values import Operand, Scores
 
@@ -154,6 +154,8 @@ def formula_of(
     parts = [_over_all(part, [dim for dim in cells if dim not in reading.by]) for part in parts]
     values: tuple[Figure, ...] = tuple(part.figure for part in parts)
     low, high = ends_of_formula(operator, [range_of(part) for part in parts])
+    if operator == "*" and values[0] == values[1]:  # a square
+        low = max(low, 0.0)
     if scale.bounds is None and math.isfinite(low) and math.isfinite(high):
         scale = replace(scale, bounds=(low, high))
     return TypedFigure(
@@ -178,6 +180,33 @@ def _over_all(part: TypedFigure, cells: Sequence[str]) -> TypedFigure:
         figure=Formula(operator="overall", values=(part.figure,), over=tuple(over)),
         leaves=tuple(sliced(leaf, frozenset(over)) for leaf in part.leaves),
     )
+
+
+def find_cells(reading: FigureContext, figured: TypedFigure) -> tuple[str, ...] | None:
+    """Return the dimensions that a figure goes by. None where it cannot go by one, or where no part of it goes by all
+    of them, which is reported: what `by_level - by_kind` means for a level and a kind would be anybody's guess."""
+    good = True
+    for syntax in reading.written:
+        free = [leaf.parted for leaf in figured.leaves if dimension_text(syntax) not in leaf.fixed]
+        if free:
+            good = read_dimension(reading.program, syntax, free) is not None and good
+        else:
+            message = f"`{dimension_text(syntax)}` is fixed already, so there is nothing to go by"
+            reading.error("E0621", message, syntax.span, "leave it out here, or in the slice")
+            good = False
+    return _joined(reading, figured) if good else None
+
+
+def _joined(reading: FigureContext, figured: TypedFigure) -> tuple[str, ...] | None:
+    by = tuple(dict.fromkeys([*reading.by, *figured.cells]))
+    lacking = [[dim for dim in by if dim not in {*reading.by, *term.cells, *term.fixed}] for term in reading.terms]
+    if lacking and all(lacking):
+        term, dim = reading.terms[0], lacking[0][0]
+        other = next(each for each in reading.terms if dim in each.cells)
+        message = f"`{other.named}` goes by `{dim}`, and `{term.named}` by something else"
+        reading.error("E0621", message, term.span, f"take both by it, with `by {', '.join(by)}` at the end")
+        return None
+    return by
 
 
 def range_of(figured: TypedFigure) -> Range:

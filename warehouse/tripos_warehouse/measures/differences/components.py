@@ -12,7 +12,7 @@ from collections import defaultdict
 from dataclasses import replace
 from statistics import fmean, variance
 
-from tripos_compiler.language.figures import ScoredStep, judged_steps, scored_by, scored_values_of
+from tripos_compiler.language.figures import ScoredStep, judged_steps, mean_in, scored_by, scored_values_of
 from tripos_compiler.plan import Aggregate, Measure, Measured, Plan, Scorer, named
 from tripos_compiler.source import dataclass
 from tripos_warehouse.measures.judges import repeated_verdicts
@@ -90,7 +90,7 @@ def mean_of_scores(plan: Plan, measure: Measure) -> MeanOfScores | None:
     scored = scored_step(plan, measure)
     if figure is None or scored is None:
         return None
-    inner = figure if figure.of is None else figure.of
+    inner = mean_in(figure) or figure
     return MeanOfScores(measure, scored, inner, tuple(axis for axis in axis_columns(plan) if axis in inner.by))
 
 
@@ -166,10 +166,8 @@ def _mean_of(plan: Plan, measure: Measure) -> tuple[Aggregate | None, Measure]:
         case Measured(measure=name, slice=fixed) if not fixed:
             return _mean_of(plan, named(plan.measures, name).model_copy(update={"name": measure.name}))
         case Aggregate() as figure:
-            inner = figure if figure.of is None else figure.of
-            plain = figure.function == inner.function == "mean" and inner.of is None and not inner.of_condition
-            plain = plain and not inner.elements
-            if plain and len(inner.values) == 1:
+            inner = mean_in(figure)
+            if inner is not None and not inner.of_condition and not inner.elements and len(inner.values) == 1:
                 return figure, measure
     return None, measure
 

@@ -19,55 +19,18 @@ from itertools import combinations
 from statistics import fmean
 from typing import Any
 
-from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Plan
+from tripos_compiler.plan import Measure, Plan
 from tripos_compiler.source import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.differences.corrected_pairs import Threes, corrected_difference, three_by_cell
 from tripos_warehouse.measures.evaluation import evaluate
-from tripos_warehouse.measures.figure_walk import aggregates, cut_of
-from tripos_warehouse.measures.sql import sql_of
+from tripos_warehouse.measures.figure_walk import aggregates, cut_of, degree, of_formula
+from tripos_warehouse.measures.sql import BY_CHANCE, CUT_OFF, ROOT_OF_ZERO, sql_of
 from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics import StatisticResult
 from tripos_warehouse.statistics.intervals import ALIKE, ROUNDING, bounded, with_t
 from tripos_warehouse.views import dimension_label
-
-GROWING = frozenset(("sum", "count"))
-"""Aggregates of values that are twice as large where there are twice as many items."""
-
-
-def degree(plan: Plan, figure: Figure) -> float | None:
-    """With which power of the number of items a figure grows: 0 of a mean, 1 of a sum, ½ of its root, 0 again of a
-    sum by a count. None where it adds what grows with the items to what does not, such as `sum(x) + 5`."""
-    return _degree({measure.name: measure.figure for measure in plan.measures}, figure)
-
-
-def _degree(measures: Mapping[str, Figure], figure: Figure) -> float | None:
-    match figure:
-        case Constant():
-            return 0
-        case Measured(measure=name):
-            return _degree(measures, measures[name])
-        case Aggregate(of=Aggregate() as inner):
-            return 0 if figure.function == "count" else _degree(measures, inner)  # it counts cells, which stay
-        case Aggregate():
-            return int(figure.function in GROWING)
-        case Formula(operator=operator, values=values):
-            found = [_degree(measures, value) for value in values]
-            known = [each for each in found if each is not None]
-            if len(known) < len(found):
-                return None
-            match operator:
-                case "*":
-                    return sum(known)
-                case "/":
-                    return known[0] - known[1]
-                case "sqrt":
-                    return known[0] / 2
-                case "log" | "exp":
-                    return 0 if known[0] == 0 else None
-            return known[0] if len(set(known)) == 1 else None
-
 
 MOST_GROUPS = 20
 """With more, the error is known little better, and each costs every measure twice."""
@@ -83,6 +46,10 @@ MOST_ROWS = 400_000
 """Rows that one query reads: as many groups are left out side by side as have room in them."""
 JUMPS = "it jumps from value to value: no interval"
 CUT = "a number in `min` or `max` cuts a value off: no interval"
+MOST_MOVED = 0.25
+"""How far chance may move a difference, in errors: an interval of 95 % then holds the truth 94.3 % of the time."""
+UNKNOWN = frozenset((CUT_OFF, ROOT_OF_ZERO))
+"""Reasons for which the jackknife gives no error either."""
 GROWS_IN_PART = "only a part of it grows with the items: no interval"
 
 Cell = tuple[Any, ...]
@@ -112,6 +79,8 @@ class _Value:
     value: float
     n: int
     items: int
+    why: str | None = None
+    """Why its error is unknown however many items there are."""
 
 
 Values = dict[tuple[Cell, str], _Value]
@@ -130,6 +99,7 @@ def remeasure(
     if measure.corrected:
         return _remeasure_corrected(one, two, plan, measure, items)
     groups, power = _groups(items, seed), degree(plan, measure.figure)
+    bent = any(map(of_formula, aggregates(plan, measure.figure)))
     reason = JUMPS if _jumps(plan, measure) else GROWS_IN_PART if power is None else None
     wanted = range(len(groups)) if len(groups) > 1 and reason is None else range(0)
     try:
@@ -144,8 +114,8 @@ def remeasure(
     for cell, (a, b) in whole.items():
         base = StatisticResult(b.value - a.value, n=min(a.n, b.n), clusters=min(a.items, b.items))
         labels = tuple(dimension_label(plan, name, value) for name, value in zip(measure.by, cell, strict=True))
-        why = reason or _cut_off(measure, a.value, b.value)
-        found.append(Remeasured(labels, a.value, b.value, _with_error(base, cell, without, why, _ends(measure))))
+        why = reason or _cut_off(measure, a, b)
+        found.append(Remeasured(labels, a.value, b.value, _with_error(base, cell, without, why, _ends(measure), bent)))
     return found
 
 
@@ -168,6 +138,7 @@ def remeasure_cells(
     if measure.corrected:
         return _remeasure_corrected_cells(half, plan, measure, items)
     groups, power = _groups(items, seed), degree(plan, measure.figure)
+    bent = any(map(of_formula, aggregates(plan, measure.figure)))
     reason = JUMPS if _jumps(plan, measure) else GROWS_IN_PART if power is None else None
     wanted = range(len(groups)) if len(groups) > 1 and reason is None else range(0)
     try:
@@ -185,8 +156,8 @@ def remeasure_cells(
             rest = [
                 {cell: (each[ends[0]], each[ends[1]])} if all(key in each for key in ends) else {} for each in without
             ]
-            why = reason or _cut_off(measure, a.value, b.value)
-            found[cell, first, second] = _with_error(base, cell, rest, why, _ends(measure))
+            why = reason or _cut_off(measure, a, b)
+            found[cell, first, second] = _with_error(base, cell, rest, why, _ends(measure), bent)
     return found
 
 
@@ -239,7 +210,10 @@ def _with_error(
     without: Sequence[Mapping[Cell, tuple[_Value, _Value]]],
     reason: str | None,
     ends: tuple[float, float] | None,
+    bent: bool,
 ) -> StatisticResult:
+    """Return a difference with its error. `bent`: chance alone may move what it is made of, the more so the fewer items
+    there are; the jackknife shows by how much (Quenouille 1956)."""
     if reason is not None:
         return base.without_interval(reason)
     if not without:
@@ -253,13 +227,18 @@ def _with_error(
     if error <= ROUNDING:
         told = base.without_interval(ALIKE)
         return replace(told, p=2.0 ** (1 - many)) if abs(base.value or 0.0) > ROUNDING else told
+    if bent and abs((many - 1) * (mean - (base.value or 0.0))) > MOST_MOVED * error:
+        return base.without_interval(BY_CHANCE)
     return with_t(base, error, many - 1) if ends is None else bounded(base, error, many - 1, ends, null=0.0)
 
 
-def _cut_off(measure: Measure, *values: float) -> str | None:
-    """Return why two values have no error of their difference, where a number in the measure cuts one of them off."""
+def _cut_off(measure: Measure, *values: _Value) -> str | None:
+    """Return why two values have no error of their difference, where a number in the measure cuts one of them off, or
+    the error of one is unknown for another reason of the kind."""
     cut = cut_of(measure.figure)
-    return CUT if cut is not None and any(end in values for end in cut[1:]) else None
+    if cut is not None and any(end == each.value for end in cut[1:] for each in values):
+        return CUT
+    return next((each.why for each in values if each.why is not None), None)
 
 
 def _ends(measure: Measure) -> tuple[float, float] | None:
@@ -300,7 +279,8 @@ def _differences(one: Half, two: Half, a: Values, b: Values) -> dict[Cell, tuple
 def _mean(values: Sequence[_Value | None]) -> _Value:
     there = [each for each in values if each is not None]
     value = sum(each.value for each in there) / len(there)
-    return _Value(value, sum(each.n for each in there), max(each.items for each in there))
+    why = next((each.why for each in there if each.why is not None), None)
+    return _Value(value, sum(each.n for each in there), max(each.items for each in there), why)
 
 
 def _dealt_values(
@@ -332,7 +312,8 @@ def _values_without(half: Half, plan: Plan, measure: Measure, some: Sequence[int
     for row in evaluate(half.connection, plan, measure, shared={query: values}).rows:
         if row.value is not None:
             model, _, number = row.model.rpartition("\x1f") if apart else (row.model, "", some[0])
-            found[int(number)][row.by, model] = _Value(row.value, row.n, row.items)
+            why = row.reason if row.reason in UNKNOWN else None
+            found[int(number)][row.by, model] = _Value(row.value, row.n, row.items, why)
     return found
 
 

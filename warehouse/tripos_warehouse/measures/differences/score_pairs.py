@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tripos_compiler.language.figures import mean_in
 from tripos_compiler.plan import Aggregate, Measure, Plan
 from tripos_compiler.source import dataclass
 from tripos_warehouse import sql
@@ -67,9 +68,8 @@ def mean_of(measure: Measure) -> Aggregate | None:
     figure = measure.figure
     if measure.corrected or not isinstance(figure, Aggregate):
         return None
-    inner = figure.of or figure
-    means = figure.function == inner.function == "mean" and inner.of is None and len(inner.values) == 1
-    means = means and not inner.of_condition and not inner.elements
+    inner = mean_in(figure)
+    means = inner is not None and len(inner.values) == 1 and not inner.of_condition and not inner.elements
     return inner if means else None
 
 

@@ -1,3 +1,10 @@
+from .cells import (
+    BY_CHANCE as BY_CHANCE,
+)
+from .derivatives import (
+    CUT_OFF as CUT_OFF,
+    ROOT_OF_ZERO as ROOT_OF_ZERO,
+)
 from .figures import (
     graders_of as graders_of,
     pairs_sql as pairs_sql,

@@ -23,7 +23,7 @@ from tripos_warehouse.measures.sql.parts import (
     weights_of,
     with_talks,
 )
-from tripos_warehouse.measures.sql.raters import (
+from tripos_warehouse.measures.sql.tables import (
     FigureTables,
 )
 from tripos_warehouse.sql import name as named, text as quoted

@@ -29,7 +29,7 @@ from tripos_warehouse.measures.sql.parts import (
     with_numbers,
     with_talks,
 )
-from tripos_warehouse.measures.sql.raters import (
+from tripos_warehouse.measures.sql.tables import (
     PAIR,
     REPLY_TO_ITEM,
     FigureTables,

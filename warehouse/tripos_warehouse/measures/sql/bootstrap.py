@@ -7,7 +7,7 @@ draw too. The draws themselves are made by functions of the warehouse, `tripos_s
 from __future__ import annotations
 
 from tripos_warehouse.measures.sql.parts import Parts, columns, same
-from tripos_warehouse.measures.sql.raters import FigureTables
+from tripos_warehouse.measures.sql.tables import FigureTables
 
 EACH_DRAW = "unnest(draws) as value, generate_subscripts(draws, 1) as draw"
 """The columns of a row a draw, of a table that has a list of them."""

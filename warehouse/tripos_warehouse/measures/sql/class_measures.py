@@ -12,7 +12,7 @@ from tripos_warehouse.measures.sql.parts import (
     columns,
     same,
 )
-from tripos_warehouse.measures.sql.raters import (
+from tripos_warehouse.measures.sql.tables import (
     FigureTables,
 )
 from tripos_warehouse.sql import text as quoted

@@ -15,7 +15,7 @@ from tripos_compiler.source import dataclass
 from tripos_warehouse.measures.sql.aggregates import LeafSql
 from tripos_warehouse.measures.sql.labels import labelled_comparisons
 from tripos_warehouse.measures.sql.parts import columns, compared_sql
-from tripos_warehouse.measures.sql.raters import FigureTables
+from tripos_warehouse.measures.sql.tables import FigureTables
 from tripos_warehouse.sql import name as named, text as quoted
 
 ORDERS = ("position_bias", "flip_rate")

@@ -23,6 +23,7 @@ HIDING = ("/", "min", "max", "harmonic_mean", "exp")
 @dataclass(frozen=True)
 class NumberSql:
     value: float
+    is_straight = True
 
     @property
     def text(self) -> str:
@@ -41,6 +42,7 @@ class NumberSql:
 @dataclass(frozen=True)
 class PartSql:
     name: str
+    is_straight = True
 
     @property
     def text(self) -> str:
@@ -60,6 +62,15 @@ class PartSql:
 class FormulaSql:
     operator: str
     values: tuple[Arithmetic, ...]
+
+    @property
+    def is_straight(self) -> bool:
+        """True if it adds its parts up, each times a number: its derivatives are the same everywhere."""
+        straight = all(value.is_straight for value in self.values)
+        numbers = [not _has_part(value) for value in self.values]
+        if self.operator in ("negate", "+", "-"):
+            return straight
+        return straight and (any(numbers) if self.operator == "*" else numbers[-1] and self.operator == "/")
 
     @property
     def text(self) -> str:
@@ -85,6 +96,10 @@ class FormulaSql:
                 return f"(case when {texts[0]} > 0 then ln({texts[0]}) end)"
             case "exp":
                 return f"(case when {texts[0]} <= {MOST_EXPONENT!r} then exp({texts[0]}) end)"
+            case "atanh":
+                return f"(case when abs({texts[0]}) < 1 then atanh({texts[0]}) end)"
+            case "tanh":
+                return f"tanh({texts[0]})"
             case "/":
                 return f"({texts[0]} / nullif({texts[1]}, 0))"
         return f"({texts[0]} {self.operator} {texts[1]})"
@@ -107,6 +122,10 @@ class FormulaSql:
                 return f"({slopes[0]} / nullif({texts[0]}, 0))"
             case "exp":
                 return _times(slopes[0], self.text)
+            case "atanh":
+                return f"({slopes[0]} / nullif(1 - {texts[0]} ** 2, 0))"
+            case "tanh":
+                return _times(slopes[0], f"(1 - {self.text} ** 2)")
             case "min" | "max":
                 cases = " ".join(
                     f"when {text} = {self.text} then {slope}" for text, slope in zip(texts, slopes, strict=True)
@@ -154,6 +173,9 @@ class FormulaSql:
                 found.append((f"{last} < 0", "it is the square root of a number below 0"))
             case "log":
                 found.append((f"{last} <= 0", "it is the logarithm of a number that is not above 0"))
+            case "atanh":
+                told = "it is the inverse hyperbolic tangent of a number that is not between -1 and 1"
+                found.append((f"abs({last}) >= 1", told))
             case "exp":
                 found.append((f"{last} > {MOST_EXPONENT!r}", PAST))
         return found
@@ -167,6 +189,10 @@ def _bounded(value: Arithmetic) -> str:
     if not isinstance(value, FormulaSql) or value.operator in ("min", "max", "abs", "negate", "harmonic_mean", "sqrt"):
         return value.text
     return f"nullif(nullif(nullif({value.text}, 'inf'::double), '-inf'::double), 'nan'::double)"
+
+
+def _has_part(value: Arithmetic) -> bool:
+    return isinstance(value, PartSql) or (isinstance(value, FormulaSql) and any(map(_has_part, value.values)))
 
 
 def reason_sql(conditions: Sequence[Condition]) -> str:

@@ -1,10 +1,10 @@
 """SQL of whole figures: aggregates of cells, slices, and arithmetic that carries the error through.
 
-A figure is put together from two tables, its cells and the pulls of the items on them (`aggregates`). What is made of
-several figures has, for each of them, the derivative of its value by theirs, and an item pulls at it with the sum of
-its pulls on the parts, each times that derivative (the delta method). So `a - b` over the same items is compared item
-by item, and over different ones the variances add up, without a word about which of them it is. Where a part is drawn
-again, since it has no derivative, the whole is (`bootstrap`).
+A figure is put together from two tables, its cells and the pulls of the items on them (`aggregates`, and `cells` for
+those of other cells). What is made of several figures has, for each of them, the derivative of its value by theirs, and
+an item pulls at it with the sum of its pulls on the parts, each times that derivative (the delta method). So `a - b`
+over the same items is compared item by item, and over different ones the variances add up, without a word about which
+of them it is. Where a part is drawn again, since it has no derivative, the whole is (`bootstrap`).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from tripos_compiler.language.library import PAST
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Missing, Plan, named
 from tripos_compiler.source import dataclass
 from tripos_warehouse.measures.sql.aggregates import LeafSql
-from tripos_warehouse.measures.sql.bootstrap import EACH_DRAW, bounded, collected_draws, draws_of
+from tripos_warehouse.measures.sql.bootstrap import bounded, collected_draws, draws_of
+from tripos_warehouse.measures.sql.cells import CellsSql
 from tripos_warehouse.measures.sql.comparisons import CompareSql
-from tripos_warehouse.measures.sql.counts import OF_ONE_CELL, counted_once, seen
 from tripos_warehouse.measures.sql.derivatives import (
     Arithmetic,
     FormulaSql,
@@ -31,7 +31,7 @@ from tripos_warehouse.measures.sql.derivatives import (
 from tripos_warehouse.measures.sql.labels import LABELS, corrected_sql
 from tripos_warehouse.measures.sql.means import Sums, find_sql
 from tripos_warehouse.measures.sql.parts import Cut, Parts, columns, renamed, same
-from tripos_warehouse.measures.sql.raters import PAIR, FigureTables
+from tripos_warehouse.measures.sql.tables import OF_ONE_CELL, PAIR, FigureTables, counted_once, seen, seen_over
 from tripos_warehouse.views import Graders, arm_columns, axis_columns
 
 
@@ -88,7 +88,8 @@ def _sql_of(plan: Plan, measure: Measure, graders: Graders, sums: Sums = lambda 
     found: str | None = None
     match measure.figure:
         case Aggregate() as figure:
-            found = find_sql(plan, figure, scored_by(values, figure)[0], measure.missing, graders, sums)
+            scored = scored_by(values, figure)
+            found = find_sql(plan, figure, scored[0], measure.missing, graders, sums) if scored else None
         case Measured(measure=name, slice=fixed) if not fixed:
             same = named(plan.measures, name)
             found = _sql_of(plan, same, graders, sums) if same.by == measure.by else None
@@ -113,14 +114,15 @@ class _FigureWriter:
     parts: Parts
     made: dict[tuple[object, ...], FigureTables] = field(default_factory=dict)
 
-    def node(self, figure: Figure, cut: Cut, missing: Missing) -> FigureTables:
+    def node(self, figure: Figure, cut: Cut, missing: Missing, inside: bool = False) -> FigureTables:
+        """Return the tables of a figure. `inside`: an aggregate is taken of its cells."""
         terms: dict[str, _Term] = {}
         value = self._read(figure, cut, missing, terms)
         if isinstance(value, PartSql):
             node = terms[value.name].node
             if set(node.dims) == set(cut.dims):
                 return node
-        return self._joined(value, list(terms.values()), cut)
+        return self._joined(value, list(terms.values()), cut, inside)
 
     # --- the parts of a formula ---
 
@@ -160,118 +162,46 @@ class _FigureWriter:
             else:
                 fixed = {name for name, _ in cut.fixed}
                 within = dict.fromkeys([*cut.dims, *(dim for dim in figure.of.by if dim not in fixed)])
-                inner = self._aggregate(figure.of, replace(cut, dims=tuple(within)), missing)
-                node = self._over_cells(figure, inner, cut, missing)
-            self.made[key] = replace(node, rows=seen(figure, scored, cut))
+                inner = self.node(figure.of, replace(cut, dims=tuple(within)), missing, inside=True)
+                node = CellsSql(self.parts, figure, inner, cut, missing).write()
+                if not scored and not node.made_of:  # of a slice
+                    of_one = figure if figure.function in OF_ONE_CELL else None
+                    node = replace(node, rows=seen_over(inner, cut.dims, of_one))
+            self.made[key] = replace(node, rows=seen(figure, scored, cut)) if scored else node
         return self.made[key]
 
-    # --- aggregates of cells ---
+    # --- draws ---
 
-    def _over_cells(self, figure: Aggregate, inner: FigureTables, cut: Cut, missing: Missing) -> FigureTables:
-        node = self._of_cells(figure, inner, cut, missing)
-        return self._told_apart(figure.function, inner, node) if figure.function in ("min", "max") else node
-
-    def _told_apart(self, function: str, inner: FigureTables, node: FigureTables) -> FigureTables:
-        """Return the least or greatest of cells, which has an error where no other cell comes near it: near is within
-        twice the sum of both errors, which is no less than twice the error of their difference."""
-        errors = self.parts.add(
-            "errors",
-            f"""select {columns(inner.dims, "c")}, any_value(c.value) as value,
-  coalesce(sqrt(sum(p.pull ** 2)), 0) as error
-from {inner.cells} as c left join {inner.pulls} as p on {same("c", "p", inner.dims)}
-where c.value is not null
-group by {columns(inner.dims, "c")}""",
-        )
-        group = columns(node.dims)
-        end = f"arg_{function}(error, value) over cell"
-        near = self.parts.add(
-            "near",
-            f"""select {group}, count(*) > 1 as near
-from (
-  select *, abs(value - {function}(value) over cell) <= 2 * (error + {end}) as close
-  from {errors}
-  window cell as (partition by {group})
-) where close
-group by {group}""",
-        )
-        which = "least" if function == "min" else "greatest"
-        told = f"'which cell is the {which} may be chance, so its error is unknown'"
-        cells = self.parts.add(
-            "cells",
-            f"""select c.* replace (coalesce(c.known and not n.near, false) as known,
-  coalesce(c.reason, case when n.near then {told} end) as reason)
-from {node.cells} as c left join {near} as n on {same("c", "n", node.dims)}""",
-        )
-        return replace(node, cells=cells)
-
-    def _of_cells(self, figure: Aggregate, inner: FigureTables, cut: Cut, missing: Missing) -> FigureTables:
-        group = columns(cut.dims)
-        weighed = self.parts.add(
-            "cells",
-            f"""select *, {_WEIGHTS[figure.function]} as weight
-from (
-  select *, row_number() over (partition by {group} order by value nulls last, {columns(inner.dims)}) as place,
-    count(value) over cell as "number of cells", avg(value) over cell as "mean of cells",
-    stddev_samp(value) over cell as "spread of cells"
-  from {inner.cells}
-  window cell as (partition by {group})
-)""",
-        )
-        value = _OF_CELLS[figure.function]
-        counts = "weight <> 0" if inner.drawn is None else "value is not null"
-        if missing == "fail" or cut.labels != "none":
-            value = f"case when count(value) = count(*) then {value} end"
-        counted = [f"sum({each})" for each in ("n", "total")]
-        if figure.function in OF_ONE_CELL:
-            counted = [f"coalesce({each} filter (weight <> 0), {each})" for each in counted]
-        cells = self.parts.add(
-            "cells",
-            f"""select {group}, {value} as value, {counted[0]}::bigint as n, {counted[1]}::bigint as total,
-  coalesce(any_value(reason), case when count(value) = 0 then 'no cell has a value'
-    when max(abs(weight)) = 0 then '{_STILL.get(figure.function, "")}' end) as reason, false as "is share",
-  sum(df) filter (weight <> 0)::bigint as df, coalesce(bool_and(known) filter ({counts}), false) as known,
-  min(bearing) filter (weight <> 0) * count(*) filter (weight <> 0) as bearing
-from {weighed}
-group by {group}""",
-        )
-        outer = columns(cut.dims, "c")
-        pulls = self.parts.add(
-            "pulls",
-            f"""select {outer}, p.item_id, sum(p.pull * c.weight) as pull
-from {inner.pulls} as p join {weighed} as c on {same("p", "c", inner.dims)}
-where {"c.weight <> 0" if figure.function in OF_ONE_CELL else "c.value is not null"}
-group by {outer}, p.item_id""",
-        )
-        drawn = None
-        if inner.drawn is not None:
-            each = f"select {columns(inner.dims)}, {EACH_DRAW} from {inner.drawn}"
-            drawn = collected_draws(
-                self.parts,
-                cut.dims,
-                f"select {group}, draw, {_OF_CELLS[figure.function]} as value\nfrom ({each})\ngroup by {group}, draw",
-            )
-        return FigureTables(cells, pulls, cut.dims, drawn)
-
-    def _drawn(self, value: Arithmetic, terms: list[_Term], cut: Cut, base: str) -> str | None:
-        """Return the draws of a formula, where one of its parts has such. All parts are drawn with the same items."""
-        if all(term.node.drawn is None for term in terms):
+    def _drawn(self, value: Arithmetic, terms: list[_Term], cut: Cut, base: str, trial: bool = False) -> str | None:
+        """Return the draws of a formula, where one of its parts has such, or for a trial. All parts are drawn with the
+        same items."""
+        if any(term.node.drawn is not None for term in terms) == trial:
             return None
-        first = terms[0].name
+        tables = [(trial and term.node.trial) or draws_of(self.parts, term.node) for term in terms]
         joins = "\n".join(
-            f"join (select {columns(term.node.dims)}, {EACH_DRAW} from {draws_of(self.parts, term.node)})"
-            f" as {term.name} on {same('base', term.name, term.node.dims)}"
-            + (f" and {term.name}.draw = {first}.draw" if term.name != first else "")
-            for term in terms
+            f"join {table} as {term.name} on {same('base', term.name, term.node.dims)}"
+            for term, table in zip(terms, tables, strict=True)
         )
+        # The lists of a cell are taken apart side by side: a join by the number of the draw would be one of all cells.
+        lists = ", ".join(f'unnest({term.name}.draws) as "draw of {term.name}"' for term in terms)
+        given = ", ".join(f"{{'value': \"draw of {term.name}\"}} as {term.name}" for term in terms)
         return collected_draws(
             self.parts,
             cut.dims,
-            f"select {columns(cut.dims, 'base')}, {first}.draw, {value.text} as value\nfrom {base} as base\n{joins}",
+            f"""select {columns(cut.dims)}, draw, {value.text} as value
+from (
+  select *, {given}
+  from (
+    select {columns(cut.dims, "base")}, {lists}, generate_subscripts({terms[0].name}.draws, 1) as draw
+    from {base} as base
+    {joins}
+  )
+)""",
         )
 
     # --- arithmetic ---
 
-    def _joined(self, value: Arithmetic, terms: list[_Term], cut: Cut) -> FigureTables:
+    def _joined(self, value: Arithmetic, terms: list[_Term], cut: Cut, inside: bool) -> FigureTables:
         """Return the tables of a formula over its parts, in every cell that one of them has."""
         base = self._cells_of(terms, cut)
         joins = "\n".join(
@@ -283,7 +213,16 @@ group by {outer}, p.item_id""",
             for term in terms
         )
         own = ", ".join(f"{term.name}.reason" for term in terms)
-        counted = [(term.name, term.node.rows) for term in terms]
+        looked_at = [each for term in terms for each in _looked_at(term)]
+        counted = [(name, each.rows) for name, each in looked_at]
+        joins += "".join(
+            f"\nleft join {each.cells} as {name} on {same('base', name, each.dims)}"
+            for name, each in looked_at
+            if all(name != term.name for term in terms)
+        )
+        excess = [f'coalesce("{term.name} weight" * {term.name}.excess, 0)' for term in terms if term.node.exceeds]
+        undefined = [f"({present} and {value.text} is null)"]
+        undefined += [f'coalesce({term.name}."is undefined", false)' for term in terms if term.node.made_of]
         weights = ",\n  ".join(
             f'case when {present} then {value.slope(term.name)} end as "{term.name} weight"' for term in terms
         )
@@ -301,7 +240,9 @@ group by {outer}, p.item_id""",
   {" + ".join(f"coalesce({term.name}.df, 0)" for term in terms)} as df,
   {", ".join(f'{term.name}.df as "{term.name} df"' for term in terms)},
   coalesce({" and ".join([*active, *([f"not ({cut_off})"] if cut_off else [])])}, false) as known,
-  least({", ".join(f"{term.name}.bearing" for term in terms)}) as bearing
+  least({", ".join(f"{term.name}.bearing" for term in terms)}) as bearing{
+                f', {" or ".join(undefined)} as "is undefined"' if inside else ""
+            }{f", {' + '.join(excess)} as excess" if excess else ""}
 from {base} as base
 {joins}""",
         )
@@ -323,7 +264,18 @@ group by {columns(cut.dims)}, item_id""",
         )
         if len(terms) > 1 and all(term.node.drawn is None for term in terms):
             cells = with_freedom(self.parts, cells, pulled, pulls, cut.dims)
-        return FigureTables(cells, pulls, cut.dims, self._drawn(value, terms, cut, base))
+        bends = not value.is_straight or any(term.node.bends for term in terms)
+        return FigureTables(
+            cells,
+            pulls,
+            cut.dims,
+            self._drawn(value, terms, cut, base),
+            made_of=tuple(each for _, each in looked_at),
+            is_moved=len(terms) == 1 and value.is_straight and (terms[0].node.is_moved or not terms[0].node.made_of),
+            bends=bends,
+            exceeds=bool(excess),
+            trial=self._drawn(value, terms, cut, base, trial=True) if inside and bends else None,
+        )
 
     def _cells_of(self, terms: list[_Term], cut: Cut) -> str:
         """Return every cell that a formula has a part for; a part that does not go by a dimension counts in all its
@@ -356,6 +308,7 @@ group by {columns(node.dims)}""",
         if node.drawn is not None:
             return bounded(self.parts, node, node.drawn, items, df)
         told = ', c.classes as "its classes"' if node.classes else ""
+        told += ', c.excess as "its excess"' if node.exceeds else ""
         return f"""{self.parts.text}
 select {columns(node.dims, "c")}, c.value, case when c.known and c.value is not null then i.error end as standard_error,
   {df} as df, coalesce(i.items, 0) as items, c.n, c.total, c.reason, c."is share",
@@ -365,30 +318,10 @@ order by all
 """
 
 
-_OF_CELLS = {
-    "mean": "avg(value)",
-    "median": "median(value)",
-    "stdev": "stddev_samp(value)",
-    "sum": "coalesce(sum(value), 0)",
-    "min": "min(value)",
-    "max": "max(value)",
-    "count": "count(value)::double",
-}
-
-_WEIGHTS = {
-    "mean": 'case when value is not null then 1 / "number of cells" else 0 end',
-    "median": """case when value is null then 0
-    when "number of cells" % 2 = 1 then (place = ("number of cells" + 1) // 2)::integer
-    else (place in ("number of cells" // 2, "number of cells" // 2 + 1))::integer / 2 end""",
-    "stdev": """case when value is null then 0
-    else coalesce((value - "mean of cells") / nullif(("number of cells" - 1) * "spread of cells", 0), 0) end""",
-    "sum": "(value is not null)::integer",
-    "min": "(value is not null and place = 1)::integer",
-    "max": '(value is not null and place = "number of cells")::integer',
-    "count": "0",
-}
-"""How each changes with the value of a cell; and why there is no error where it changes with that of none."""
-_STILL = {"count": "a number of cells has no error", "stdev": "the cells do not differ: nothing shows the error"}
+def _looked_at(term: _Term) -> list[tuple[str, FigureTables]]:
+    """Return the tables of all that a part looks at, each under the name that it has beside the part."""
+    made_of = term.node.made_of
+    return [(f"{term.name}_{place}", each) for place, each in enumerate(made_of, 1)] or [(term.name, term.node)]
 
 
 def _part(node: FigureTables, terms: dict[str, _Term]) -> PartSql:

@@ -27,7 +27,7 @@ from tripos_warehouse.measures.sql.parts import (
     indented,
     same,
 )
-from tripos_warehouse.measures.sql.raters import FigureTables
+from tripos_warehouse.measures.sql.tables import FigureTables
 from tripos_warehouse.sql import name as named
 
 LABELS: tuple[Labels, ...] = ("none", "judges", "people")

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from tripos_compiler.language.figures import ScoredStep
+from tripos_compiler.language.figures import ScoredStep, mean_in
 from tripos_compiler.plan import Aggregate, Missing, Plan
 from tripos_warehouse.measures.sql.parts import (
     Cut,
@@ -42,10 +42,11 @@ def find_sql(
     sums: Sums = lambda dims: None,
 ) -> str | None:
     """The SQL of a mean, or of a mean of means, of scores by axes and arms; None for any other aggregate."""
-    inner = figure if figure.of is None else figure.of
-    plain = figure.function == inner.function == "mean" and inner.of is None and len(inner.values) == 1
+    inner = mean_in(figure)
+    if inner is None or len(inner.values) != 1:
+        return None
     of_items = any("." in dim or goes_by_elements(scored, dim) for dim in (*figure.by, *inner.by))
-    if not plain or missing == "paired" or not scored.kept or of_items or inner.of_condition:
+    if missing == "paired" or not scored.kept or of_items or inner.of_condition:
         return None
     weights = {} if "metric" in inner.by else weights_of(scored)
     chosen = condition(plan, scored, Cut(graders=graders))
