@@ -78,4 +78,5 @@ def _by_reply(n: Any, place: Any) -> tuple[pa.Array, pa.Array]:
     sums = np.add.reduceat(np.where(known, place, 0.0), starts)
     counts = np.add.reduceat(known.astype(np.int64), starts)
     means = np.divide(sums, counts, out=np.full(len(starts), np.nan), where=counts > 0)
-    return pa.array(n[starts], pa.int32()), pa.array(means.astype(np.float32), from_pandas=True)
+    most = np.finfo(np.float32).max  # a filter takes what is further out for it
+    return pa.array(n[starts], pa.int32()), pa.array(np.clip(means, -most, most).astype(np.float32), from_pandas=True)
