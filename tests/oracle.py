@@ -596,7 +596,7 @@ def _of_cells(dice: random.Random, own: Measure, every: Sequence[Measure], name:
 def _curved(dice: random.Random, own: Measure, name: str) -> Measure:
     """A root, a logarithm or another curve of a figure, which may have none."""
     function = dice.choice(("sqrt", "log", "exp", "atanh", "tanh"))
-    shift = dice.choice((0, 1))
+    shift = dice.choice((0, 0.5))  # 1 is the most that many figures can be, and they would never have a logarithm
     inner = {
         "log": f"{own.name} * {own.name}",
         "sqrt": f"{own.name} * {own.name} - {shift}",

@@ -249,7 +249,7 @@ def replies(
     history: History,
 ) -> Taking:
     """Return how many tokens a reply takes."""
-    usage, kind = find_usage(place, model, history)
+    usage, kind = history.usage_of(place, model)
     basis = Basis(kind, place, model, usage.replies if usage is not None else 0)
     price = prices.get(model)
     bounds = [each for each in (settings.max_tokens, price.most_out if price is not None else None) if each is not None]
@@ -259,26 +259,6 @@ def replies(
         return Taking(EstimateSpan(min(low, mean), mean, most), basis, usage)
     guessed = min(guess(schema) if schema is not None else FREE_TEXT, most)
     return Taking(EstimateSpan(guessed / 2, guessed, most), basis, None)
-
-
-def find_usage(place: Place, model: str, history: History) -> tuple[Usage | None, Literal["kept", "other", "guess"]]:
-    """Return what kept replies say of that step and model, or else of other models. Mock models say nothing of
-    others."""
-    by_model = history.usage.get(place, {})
-    own = by_model.get(model)
-    if own is not None:
-        return own, "kept"
-    mock = model.startswith("mock/")
-    others = [usage for name, usage in by_model.items() if mock or not name.startswith("mock/")]
-    count = sum(usage.replies for usage in others)
-    if not count:
-        return None, "guess"
-    told = [usage for usage in others if usage.tokens_in is not None]
-    weight = sum(usage.replies for usage in told)
-    mean_in = sum((usage.tokens_in or 0) * usage.replies for usage in told) / weight if weight else None
-    mean_out = sum(usage.out_mean * usage.replies for usage in others) / count
-    low, high = min(usage.out_low for usage in others), max(usage.out_high for usage in others)
-    return Usage(count, mean_in, low, mean_out, high), "other"
 
 
 def guess(schema: Mapping[str, Any]) -> int:

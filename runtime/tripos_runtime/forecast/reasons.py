@@ -74,6 +74,25 @@ class History:
     usage: Mapping[Place, Mapping[str, Usage]] = field(default_factory=dict)
     density: Mapping[str, float] = field(default_factory=dict)
 
+    def usage_of(self, place: Place, model: str) -> tuple[Usage | None, Literal["kept", "other", "guess"]]:
+        """Return what kept replies say of that step and model, or else of other models. Mock models say nothing of
+        others."""
+        by_model = self.usage.get(place, {})
+        own = by_model.get(model)
+        if own is not None:
+            return own, "kept"
+        mock = model.startswith("mock/")
+        others = [usage for name, usage in by_model.items() if mock or not name.startswith("mock/")]
+        count = sum(usage.replies for usage in others)
+        if not count:
+            return None, "guess"
+        told = [usage for usage in others if usage.tokens_in is not None]
+        weight = sum(usage.replies for usage in told)
+        mean_in = sum((usage.tokens_in or 0) * usage.replies for usage in told) / weight if weight else None
+        mean_out = sum(usage.out_mean * usage.replies for usage in others) / count
+        low, high = min(usage.out_low for usage in others), max(usage.out_high for usage in others)
+        return Usage(count, mean_in, low, mean_out, high), "other"
+
 
 NO_HISTORY = History()
 """That of a benchmark which was never run."""
