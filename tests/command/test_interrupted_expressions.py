@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -51,20 +53,48 @@ def is_replied(folder: Path) -> bool:
     )
 
 
+@contextlib.contextmanager
+def run_slow(folder: Path, workers: int) -> Iterator[subprocess.Popen[str]]:
+    """Start a run, and wait until a slow score is under way, which takes minutes."""
+    command = [sys.executable, "-c", "from tripos.cli.main import main; main()"]
+    command += ["run", "slow.tripos", "--model", "mock/careful", "--store", "results", "--workers", str(workers)]
+    with subprocess.Popen(command, cwd=folder, env=os.environ, stderr=subprocess.PIPE, text=True) as process:
+        latest_s = time.monotonic() + LONGEST_S
+        while not is_replied(folder):
+            assert process.poll() is None and time.monotonic() < latest_s
+            time.sleep(0.05)
+        time.sleep(1.0 * workers)
+        assert process.poll() is None
+        yield process
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks up processes")
+def test_workers_in_the_middle_of_a_long_expression_do_not_outlive_their_run(tmp_path: Path) -> None:
+    put(tmp_path)
+    with run_slow(tmp_path, 2) as process:
+        workers = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text("utf-8").split()
+        process.kill()
+    assert len(workers) == 2
+    latest_s = time.monotonic() + LONGEST_S
+    while any(is_there(worker) for worker in workers):
+        assert time.monotonic() < latest_s
+        time.sleep(0.2)
+
+
+def is_there(pid: str) -> bool:
+    """Return true if a process works; one that ended, and that nobody waited for, does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 @pytest.mark.parametrize(("number", "workers"), [(signal.SIGTERM, 1), (signal.SIGINT, 1), (signal.SIGTERM, 2)])
 def test_a_signal_ends_a_run_in_the_middle_of_a_long_expression(
     number: signal.Signals, workers: int, tmp_path: Path
 ) -> None:
     put(tmp_path)
-    command = [sys.executable, "-c", "from tripos.cli.main import main; main()"]
-    command += ["run", "slow.tripos", "--model", "mock/careful", "--store", "results", "--workers", str(workers)]
-    with subprocess.Popen(command, cwd=tmp_path, env=os.environ, stderr=subprocess.PIPE, text=True) as process:
-        latest_s = time.monotonic() + LONGEST_S
-        while not is_replied(tmp_path):
-            assert process.poll() is None and time.monotonic() < latest_s
-            time.sleep(0.05)
-        time.sleep(1.0 * workers)  # a slow score is under way: it takes minutes
-        assert process.poll() is None
+    with run_slow(tmp_path, workers) as process:
         process.send_signal(number)
         try:
             _, told = process.communicate(timeout=LONGEST_S)

@@ -7,8 +7,10 @@ import contextlib
 import os
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from threading import Thread
 
 from tripos.api.job import Job
 from tripos.api.preparation import damage_note, prepare
@@ -41,6 +43,8 @@ from tripos_warehouse.store import Store
 
 TELL_S = 0.25
 """The time between two messages about how things stand."""
+LOOK_S = 1.0
+"""The time between two looks whether the run is still there."""
 
 
 def main() -> None:
@@ -49,9 +53,17 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)  # these reach the run too, and that says when to stop
     if TO_WORKER is not None:
         end_evaluations_on(TO_WORKER)
+        Thread(target=_outlive, args=(os.getppid(), TO_WORKER), daemon=True).start()
     answers = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever else is printed is no message
     asyncio.run(_work(answers))
+
+
+def _outlive(run: int, number: signal.Signals) -> None:
+    """End what is evaluated once the run is gone: its messages end then, of which the event loop hears only after."""
+    while os.getppid() == run:
+        time.sleep(LOOK_S)
+    os.kill(os.getpid(), number)
 
 
 async def _work(answers: int) -> None:
