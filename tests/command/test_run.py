@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import ITEMS, QUIZ, Command
 from tests.lengths import sized
 from tripos.cli.main import run_command
-from tripos_warehouse.measures.sql import figures as figure_sql
+from tripos_warehouse.measures.sql import cells as cell_sql
 
 CAREFUL = ("--model", "mock/careful", "--role", "judge=mock/careful:a,mock/careful:b")
 
@@ -362,7 +362,7 @@ def test_data_is_looked_for_where_the_project_file_and_the_flag_say(quiz: Path, 
 def test_a_measure_that_the_database_refuses_is_told_in_its_place_and_the_run_ends_with_1(
     quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(figure_sql._OF_CELLS, "stdev", "no_such_function(value)")
+    monkeypatch.setitem(cell_sql._OF_CELLS, "stdev", "no_such_function(value)")
     Path("quiz.tripos").write_text(QUIZ + "measure spread = stdev(mean(rubric) by metric)\n", "utf-8")
     judge = ("--role", "judge=mock/careful:j")
     done = tripos("run", "quiz.tripos", "--model", "mock/careful", *judge)
