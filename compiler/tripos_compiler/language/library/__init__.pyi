@@ -1,13 +1,3 @@
-from ..replies.locales import (
-    DEFAULT as DEFAULT,
-    ODD as ODD,
-    convention_of as convention_of,
-    odd_number as odd_number,
-    plain_numbers as plain_numbers,
-)
-from ..replies.text import (
-    nfkc as nfkc,
-)
 from .additions import (
     added_functions as added_functions,
     shown_instead as shown_instead,

@@ -7,7 +7,6 @@ answer: `Perhaps A? No.` says nothing that counts. So everything that reads a re
 from __future__ import annotations
 
 import re
-import string
 import unicodedata
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
