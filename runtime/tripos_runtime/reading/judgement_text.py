@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from tripos_compiler.language.replies.locales import DEFAULT, plain_numbers
+from tripos_compiler.language.replies.names import fold
 from tripos_compiler.plan import Metric
 from tripos_compiler.source import dataclass
 from tripos_runtime.reading.json_text import FoundJson, find_all
+from tripos_runtime.reading.keys import REASON_KEYS
 from tripos_runtime.reading.plain_text import (
     OddNumberError,
-    fold,
     has_unread_brackets,
     is_refusal,
     number_in,
@@ -21,25 +22,6 @@ from tripos_runtime.reading.plain_text import (
 )
 
 SCORE_KEYS = frozenset({"score", "value", "rating", "points", "grade", "mark", "得分", "分数", "评分", "分值", "打分"})
-REASON_KEYS = frozenset(
-    {
-        "reason",
-        "reasoning",
-        "comment",
-        "comments",
-        "rationale",
-        "explanation",
-        "justification",
-        "feedback",
-        "理由",
-        "原因",
-        "评语",
-        "说明",
-        "解释",
-        "评价",
-        "依据",
-    }
-)
 NAME_KEYS = frozenset({"metric", "name", "criterion", "dimension", "指标", "维度", "标准", "评价指标"})
 ASIDE = re.compile(r"[(（]([^()（）]*)[)）]")
 DEEPEST = 3

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from tripos_compiler.language.replies.locales import DEFAULT, ODD, convention_of, odd_number, plain_numbers
+from tripos_compiler.language.replies.names import fold, read_name
 from tripos_compiler.language.replies.text import nfkc
 
 T = TypeVar("T")
@@ -36,12 +37,6 @@ COLON = re.compile("[:：]")
 MOST_COLONS = 32
 """An answer stands by itself behind the last colons of a line; a line of many costs a place for each."""
 SEPARATOR = re.compile(r"[,;，；、]")
-TRUE = ("true", "yes", "是", "是的", "对", "对的", "正确")
-FALSE = ("false", "no", "否", "不是", "错", "错的", "错误", "不对", "不正确")
-BOOLS = dict.fromkeys(TRUE, True) | dict.fromkeys(FALSE, False)
-STATED_BOOLS = ("true", "false", "正确", "错误", "不正确")
-"""Words that answer a question wherever they stand; `no` and `是` are also ordinary parts of sentences."""
-NEGATED = re.compile(r"\b(?:not|neither|nor|none|never|cannot)\b|n't\b|不|非|没", re.I)
 REFUSAL = re.compile(
     r"(?:(?:(?:i|we)(?:'m|'re| am| are))?\s*(?:really |very |so |truly )?(?:sorry|afraid)"
     r"|i (?:must )?apologi[sz]e|unfortunately)\b.{0,60}?"
@@ -56,15 +51,6 @@ LONG_REPLY = 20_000
 """Longer replies are read in a thread, so that other calls go on."""
 MOST_CHARACTERS = 1_000_000
 """Longer replies are a `parse_failure`: no answer has as many characters, and a model that repeats itself has more."""
-
-
-def fold(name: str) -> str:
-    """Return a name without what writers vary: case, width, spaces and punctuation.
-
-    >>> fold("Factual_Accuracy") == fold("factual accuracy:"), fold("（深度）")
-    (True, '深度')
-    """
-    return re.sub(r"[\W_]+", "", nfkc(name).casefold())
 
 
 class OddNumberError(ValueError):
@@ -105,41 +91,6 @@ def _number_in(text: str, scale: int | None) -> int | float | None:
     return None
 
 
-def named_in(text: str, spellings: Mapping[str, T], mentions: Iterable[str] = ()) -> T | None:
-    """Return what the one name in a text stands for, or `None`. `spellings` maps names to values; a name counts where
-    it is the whole text, follows a label (`answer: B`) or opens the text (`B. Paris`), and those of `mentions` wherever
-    they are the only ones of a short text.
-
-    >>> named_in("The answer is (B).", {"A": 1, "B": 2}), named_in("A or B", {"A": 1, "B": 2}, "AB")
-    (2, None)
-    """
-    plain = _without_marks(text).strip()
-    folded = {fold(name): value for name, value in spellings.items()}
-    if fold(plain) in folded:
-        return folded[fold(plain)]
-    names = sorted(spellings, key=lambda name: (-len(name), name))
-    one = "|".join(re.escape(_without_marks(name)) for name in names)
-    if not one:
-        return None
-    labelled = re.findall(LABEL + rf"""[("'\[]*({one}){_edge("after")}""", plain, re.I)
-    opening = re.findall(rf"""\A[("'\[]*({one})["'\])]*(?:[.):,;]|\s+-|\n|\Z)""", plain, re.I)
-    for candidates in (labelled, opening):
-        values = [folded[fold(name)] for name in candidates]
-        if values:
-            return values[0] if all(value == values[0] for value in values) else None
-    brief = _brief(plain)
-    if NEGATED.search(re.sub(f"{_edge('before')}(?:{one}){_edge('after')}", "", brief, flags=re.I)):
-        return None
-    # A single letter is a word of its own in lower case, so it counts only as it is written.
-    mentioned = [name for name in sorted(set(mentions), key=lambda name: (-len(name), name)) if name]
-    values = []
-    for name in mentioned:
-        pattern = _edge("before") + re.escape(_without_marks(name)) + _edge("after")
-        brief, times = re.subn(pattern, " ", brief, flags=re.I if len(name) > 1 else 0)
-        values += [folded[fold(name)]] * min(times, 1)
-    return values[0] if values and all(value == values[0] for value in values) else None
-
-
 def told_apart(names: Sequence[str]) -> bool:
     """Return true if names differ in letters and digits, and not in signs or case alone.
 
@@ -172,15 +123,6 @@ def symbol_in(text: str, names: Sequence[str]) -> str | None:
 def _tight(text: str) -> str:
     """Return a text without the space around its signs."""
     return re.sub(r"\s*([^\w\s])\s*", r"\1", nfkc(text).strip())
-
-
-def bool_in(text: str) -> bool | None:
-    """Return what a text answers to a yes-or-no question, or `None`.
-
-    >>> bool_in("Yes, because it rains"), bool_in("不对"), bool_in("it is not true")
-    (True, False, None)
-    """
-    return named_in(text, BOOLS, STATED_BOOLS)
 
 
 def has_unread_brackets(text: str) -> bool:
@@ -239,7 +181,7 @@ def names_alone(text: str, spellings: Iterable[str]) -> list[str]:
     """
     whole = [] if JSON_BEGUN.search(text) or BRACKET.match(text.strip()) else [text]
     names = {name: name for name in spellings}
-    return [place for place in (*whole, *places_in(text)) if named_in(place, names) is not None]
+    return [place for place in (*whole, *places_in(text)) if read_name(place, names) is not None]
 
 
 def elements_in(text: str) -> list[str]:
@@ -314,9 +256,3 @@ def _brief(text: str) -> str:
     if len(text.strip()) <= SHORT:
         return text
     return lines[-1] if len(lines) > 1 and len(lines[-1]) <= SHORT else ""
-
-
-def _edge(side: str) -> str:
-    """Return a word's edge. Chinese has no spaces, so a Chinese neighbour is an edge too."""
-    word = r"[^\W\u3400-\u9fff]"
-    return f"(?<!{word})" if side == "before" else f"(?!{word})"

@@ -5,10 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from string import ascii_uppercase
 from typing import Any, Literal
 
 from tripos_compiler.language.library import holds_json, without_optional
+from tripos_compiler.language.replies.choices import chosen_letter
 from tripos_compiler.language.replies.locales import DEFAULT, plain_numbers
+from tripos_compiler.language.replies.names import fold, read_name
+from tripos_compiler.language.replies.places import boxed
+from tripos_compiler.language.replies.text import ReplyText
 from tripos_compiler.plan import (
     AudioType,
     Axis,
@@ -44,15 +49,14 @@ from tripos_runtime.reading.conversions import (
 from tripos_runtime.reading.dialogue_text import turns_in
 from tripos_runtime.reading.exact_json import NotExact, exact_json
 from tripos_runtime.reading.json_text import THINKING, FoundJson, find_all
+from tripos_runtime.reading.keys import REASON_KEYS
 from tripos_runtime.reading.plain_text import (
-    BOOLS,
     BRACKET,
     BULLET,
+    JSON_BEGUN,
     OddNumberError,
-    fold,
     has_unread_brackets,
     is_refusal,
-    named_in,
     names_alone,
     number_in,
     numbers_alone,
@@ -63,8 +67,53 @@ from tripos_runtime.reading.plain_text import (
     unenclosed,
 )
 
+LETTERS = ascii_uppercase
+TRUTHS = (
+    "true",
+    "yes",
+    "是",
+    "是的",
+    "对",
+    "对的",
+    "正确",
+    "false",
+    "no",
+    "否",
+    "不是",
+    "错",
+    "错的",
+    "错误",
+    "不对",
+    "不正确",
+)
 NOTHING = frozenset({"", "null", "none", "na", "无"})
-WRAPPERS = ("value", "answer", "result", "score")
+WRAPPERS = (
+    "value",
+    "answer",
+    "result",
+    "score",
+    "verdict",
+    "choice",
+    "label",
+    "rating",
+    "答案",
+    "判断",
+    "结论",
+    "得分",
+    "评分",
+)
+BESIDES = REASON_KEYS | {
+    "confidence",
+    "certainty",
+    "probability",
+    "thinking",
+    "thought",
+    "analysis",
+    "steps",
+    "notes",
+    "note",
+}
+"""Names of what stands beside the one value of an object."""
 WRITTEN = re.compile(r"[-+]?\d+(?:\.\d+)?")
 REFUSED = "the model refused to answer"
 CUT_OFF_TEXT = re.compile(r"\s*(?:```(?:json)?\s*)?\{\s*\"value\"\s*:")
@@ -95,6 +144,7 @@ def read(type: Type, text: str, axes: Sequence[Axis] = (), locale: str = DEFAULT
     """
     if (error := too_long(text)) is not None:
         return ReadReply(None, error, "parse_failure")
+    text = ReplyText.parse(text).answer
     reader = _ValueReader({axis.name: axis for axis in axes}, locale)
     if holds_json(type):
         return _read_exactly(reader, type, text)
@@ -103,6 +153,8 @@ def read(type: Type, text: str, axes: Sequence[Axis] = (), locale: str = DEFAULT
         found = [FoundJson(alone)]  # a number on its own was written by no rules of JSON
     if isinstance(type, TextType):
         return _read_text(text, found)
+    if boxed(text) is not None and not JSON_BEGUN.search(text):
+        found = []  # braces of LaTeX
     if isinstance(type, ChoiceType) and not told_apart(type.values):
         found = [one for one in found if isinstance(one.value, dict)]  # other brackets stand around a name of signs
     errors: list[str] = []
@@ -164,12 +216,12 @@ class _ValueReader:
         if isinstance(type, RecordType):
             return self._record(type, raw, whole=whole)
         if isinstance(raw, dict) and not isinstance(without_optional(type), JsonType):
-            named = {fold(name): part for name, part in raw.items()}
+            named = {fold(name): part for name, part in reversed(raw.items())}
             wrapper = next((name for name in WRAPPERS if name in named), None)
             if wrapper is not None:
                 raw = named[wrapper]
-            elif len(raw) == 1:
-                raw = next(iter(raw.values()))
+            elif len(left := [part for name, part in named.items() if name not in BESIDES]) == 1:
+                raw = left[0]
         return self.value(type, raw)
 
     def plain(self, type: Type, text: str) -> Any:
@@ -216,7 +268,9 @@ class _ValueReader:
             case IntegerType() | NumberType():
                 places = numbers_alone(text)
             case BoolType():
-                places = names_alone(text, BOOLS)
+                places = names_alone(text, TRUTHS)
+            case ChoiceType() if _brackets_close(text):
+                return self.value(type, text)
             case ChoiceType():
                 places = names_alone(text, self._spellings(type))
         values = [self.value(type, place) for place in places]
@@ -302,7 +356,10 @@ class _ValueReader:
         spellings = self._spellings(type)
         text = as_text(raw)
         apart = told_apart(type.values)
-        name = named_in(text, spellings, spellings) if apart else symbol_in(text, type.values)
+        if set(spellings) == set(LETTERS[: len(spellings)]):
+            name = chosen_letter(text, [""] * len(spellings))
+        else:
+            name = read_name(text, spellings, spellings) if apart else symbol_in(text, type.values)
         if name is None:
             raise Unreadable(f"`{short(text)}` is none of {', '.join(type.values)}")
         return name
@@ -345,3 +402,9 @@ def _by_field(type: RecordType, raw: dict[str, Any]) -> dict[str, Any]:
         for name in type.fields
         if name in raw or fold(name) in folded
     }
+
+
+def _brackets_close(text: str) -> bool:
+    """Return true if brackets are part of a text, rather than of JSON that went wrong."""
+    pairs = text.count("{") == text.count("}") and text.count("[") == text.count("]")
+    return pairs and JSON_BEGUN.search(text) is None

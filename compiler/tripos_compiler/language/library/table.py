@@ -30,7 +30,7 @@ from tripos_compiler.language.library.functions.answers import (
     options,
 )
 from tripos_compiler.language.library.signature import Function, define
-from tripos_compiler.language.replies import locales, text
+from tripos_compiler.language.replies import locales, places, text
 
 VERSIONS: Mapping[str, int] = {
     "choice_letters": 2,
@@ -78,7 +78,7 @@ GROUPS: dict[str, tuple[Function, ...]] = {
         define(options.chosen_option),
         define(exams.option_letters),
         define(exams.right_or_wrong),
-        define(extraction.boxed),
+        define(places.boxed),
         define(extraction.after, check=texts.is_empty, partial=partiality.NO_MARKER),
         define(extraction.is_yes),
     ),

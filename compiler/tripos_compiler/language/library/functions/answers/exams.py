@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from tripos_compiler.language.library.functions.layout import GOES_ON, PRONOUN, are_options
 from tripos_compiler.language.replies.late_patterns import late_pattern
+from tripos_compiler.language.replies.letters import GOES_ON, PRONOUN, are_options
 from tripos_compiler.language.replies.text import nfkc
 
 _SIMPLE = str.maketrans(

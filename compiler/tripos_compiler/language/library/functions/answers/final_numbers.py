@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 
-from tripos_compiler.language.library.functions.answers.extraction import boxed
 from tripos_compiler.language.library.functions.numerals import (
     NUMBER_IN_TEXT,
     Locale,
@@ -16,6 +15,7 @@ from tripos_compiler.language.library.functions.numerals import (
 )
 from tripos_compiler.language.replies.late_patterns import late_pattern
 from tripos_compiler.language.replies.locales import DEFAULT, ODD, plain_numbers
+from tripos_compiler.language.replies.places import boxed
 
 _GAP = r"[ \t]{0,3}"
 _SAYS = (

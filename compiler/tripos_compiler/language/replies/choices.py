@@ -1,0 +1,302 @@
+"""The option that a reply chooses, by its letter or its text.
+
+One order holds for all readers: the form that was asked for (a field of JSON), an explicit final form (a box, an
+`<answer>` tag), the last label (`the answer is`, `故选`), an answer that stands by itself at the head or the end, and
+then a mention, if only one option is affirmed. What is denied, asked, quoted, compared or supposed is no answer
+(`frames`), and neither is what stands in the explanation behind an answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+
+from tripos_compiler.language.replies.frames import CORRECTION, Frame, attributed, frame_of, is_affirmed, plain
+from tripos_compiler.language.replies.late_patterns import late_pattern
+from tripos_compiler.language.replies.letters import ALPHABET, GOES_ON, NUMERAL, PRONOUN, index_of, letters_at
+from tripos_compiler.language.replies.places import boxed, field_of, lines_of, tag_of, until_reasons
+from tripos_compiler.language.replies.text import answer_of, nfkc
+from tripos_compiler.source import dataclass
+
+_QUOTES = r"\s\"'“”‘’「」『』()\[\]{}【】〔〕《》<>"
+_AND = r"(?:[、,，/&+]|和|与|或者?|及|以及|还是|and|or|and/or)"
+_IS = (
+    r"(?:应该是|应该为|应当是|应是|应为|应选|选择|选|就是|是|为|即|would be|should be|must be|has to be|will be|is|was"
+    r"|remains|seems to be|appears to be|ist|lautet|est|es|é|は)"
+)
+_NOUN = (
+    r"(?:答案|answer|正确(?:的)?选项|正确(?:的)?(?:一)?项|antwort|lösung|réponse|respuesta|ответ|正解|答え|الجواب"
+    r"|(?:correct|right|best|final|most (?:appropriate|accurate|likely)) (?:option|choice|one|statement)"
+    r"|my (?:final )?(?:choice|pick|selection)|(?<![A-Za-z])(?:choice|selection)(?=\s{0,3}:))"
+)
+_SAID = late_pattern(
+    rf"{_NOUN}[\"'”」】)\]]{{0,9}}\s{{0,9}}"
+    rf"(?:{_IS}\s{{0,9}}(?:clearly|therefore|thus|definitely|probably|actually)?\s{{0,9}}[:=]?|[:=]|(?<=案)\s{{0,9}}"
+    r"|(?=[\"'(\[]{0,3}[A-Z][\"')\]]{0,3}(?:[.,;!\n]|\Z)))",
+    re.IGNORECASE,
+)
+"""A noun that announces an option: with a copula or a colon, or before a letter that ends its clause."""
+_CHOSEN = late_pattern(
+    r"(?<![不非没别勿])(?<!不[应能该可会])(?<!不应该)(?:故选择|故选|应选择|应该选择|应该选|应选|因此选|所以选|选择|我选|选)\s{0,9}[:]?"
+    r"|而是|\bchoose|\bi(?:'d| would|'ll| will)? (?:choose|pick|select|chose|picked|selected|go with|went with|say|answer)\b"
+    r"|\bgo(?:ing)? with\b|\b(?:that|this|which) leaves\b",
+    re.IGNORECASE,
+)
+"""A verb that chooses."""
+_WORD = late_pattern(r"\s{0,9}a [a-z]{2}")
+"""`a` as an English article, which no `A` is: `the answer is a matter of taste`."""
+_NO_LETTER = late_pattern(
+    rf"\b[Nn]/[Aa]\b|\bA(?= (?!{GOES_ON})[a-z])|{PRONOUN}|{NUMERAL}"
+    r"|\b(?:vitamin|plan|hepatitis|group|type|class|grade|section|part|figure|fig\.|point|line|side|angle|team|unit|level"
+    r"|company|student|person|school|sample|event|city|block|appendix|exhibit|table|room|vector|matrix|node|blood|set|step"
+    r"|mr\.?|ms\.?|dr\.?) [A-Z](?![A-Za-z])",
+    re.IGNORECASE,
+)
+"""What looks like a letter of an option: the article, the pronoun, the Roman numeral and names such as `Vitamin B`."""
+_ARTICLE = late_pattern(rf"A (?!{GOES_ON})[a-z]")
+_FEWEST = 8
+_NEAR = 80
+_LAST = 32
+"""So many places at which an answer is announced are looked at, from the last."""
+_LATIN = late_pattern(r"[A-Za-z0-9]")
+_SPACE = late_pattern(r"(?<![A-Za-z0-9])\s+|\s+(?![A-Za-z0-9])|(?<=\s)\s+")
+_ENDS = " \t\n.,;:!?。，；：！？、\"'“”‘’「」『』()（）[]【】{}"
+_OPENING = late_pattern(
+    rf"\A[{_QUOTES}-]{{0,9}}(?:(?:选项|option|choice|answer)\s?)?[{_QUOTES}]{{0,9}}([A-Z]{{1,2}})(?![A-Za-z0-9'])"
+    rf"(?=[{_QUOTES}]{{0,4}}(?:[.):,;!。、]|\s[-–—]|\Z)|\s{{1,2}}(?:because|since|as|is (?:the )?(?:correct|right|best))\b)",
+    re.IGNORECASE,
+)
+"""A line that begins with the letter of an option."""
+_LISTED = late_pattern(
+    r"[\s\"')\]]{0,3}(?:,|、|/|&|\b(?:and|or)\b|和|与|或者?|及)\s?(?:or |and )?[\"'(\[]{0,2}[A-Za-z](?![A-Za-z'])"
+)
+
+
+def chosen_letter(text: str, options: Sequence[str]) -> str | None:
+    """Return the letter of the option that a reply chooses, `A` for the first; None if it chooses none, or several.
+    `options` are their texts, empty if they have none.
+
+    >>> chosen_letter("Answer: B\\n\\nExplanation: the answer A would be chosen if it rained.", ["", "", ""])
+    'B'
+    >>> chosen_letter("A: wrong\\nB: right\\nC: wrong", ["", "", ""]), chosen_letter("Anything but A", ["", ""])
+    ('B', None)
+    """
+    said = answer_of(text)
+    written = [plain(option).strip() for option in options]
+    cased = len({_folded(each) for each in written}) < len({_folded(each, cased=True) for each in written})
+    texts = _Options(tuple(_folded(each, cased) for each in written), cased)
+    for form in (field_of(said), boxed(nfkc(said))):
+        if form is not None and form != said:
+            return texts.of_form(plain(form).strip())
+    if (tagged := tag_of(said)) is not None:
+        return chosen_letter(tagged, options)
+    whole = plain(said).strip()
+    if (found := texts.named(whole)) is not None:
+        return found
+    for part in dict.fromkeys(filter(None, (until_reasons(whole).strip(), whole))):
+        for find in (texts.announced, texts.by_itself, texts.mentioned):
+            choice = find(part)
+            if choice is not None:
+                return choice or None
+    return None
+
+
+@dataclass(frozen=True)
+class _Forms:
+    """How the letters of options stand in a text."""
+
+    letter: re.Pattern[str]
+    """A letter where it is announced, or several."""
+    first: re.Pattern[str]
+    """A place that begins with a letter."""
+    alone: re.Pattern[str]
+    """Capital letters that stand alone."""
+    single: re.Pattern[str]
+
+
+@cache
+def _forms(options: int) -> _Forms:
+    """Return the forms of so many options. Letters up to H are letters of options, where there are fewer too; those
+    after Z are two."""
+    last = chr(ord("A") + min(max(options, _FEWEST), ALPHABET) - 1)
+    small = last.lower()
+    pair = r"[A-Z]{2}(?![A-Za-z])|" if options > ALPHABET else ""
+    one = rf"(?:{pair}(?!{PRONOUN})[A-Za-{small}])" if last == "Z" else rf"(?:(?!{PRONOUN})[A-{last}a-{small}])"
+    more = rf"(?:[{_QUOTES}]{{0,9}}(?:{_AND}[{_QUOTES}]{{0,9}}{one}(?! [a-z]{{2}})|[A-{last}])(?![A-Za-z']))"
+    single = rf"{pair}(?<![a-z])[a-{small}](?![a-z])|[A-{last}]"
+    together = "[A-H]{1,8}" if last == "H" else rf"[A-H]{{2,8}}|{pair}[A-{last}]"
+    return _Forms(
+        letter=re.compile(
+            rf"[{_QUOTES}]{{0,9}}(?:选项|[Oo]ption|[Cc]hoice)?[{_QUOTES}]{{0,9}}(?P<letters>{one}{more}{{0,9}})(?![A-Za-z'0-9])"
+        ),
+        first=re.compile(
+            rf"[{_QUOTES}]{{0,9}}(?:选项|[Oo]ption)?[{_QUOTES}]{{0,9}}(?P<letters>[A-{last}a-{small}]{{1,9}})"
+            r"(?P<rest>(?![A-Za-z]).*)",
+            re.DOTALL,
+        ),
+        alone=re.compile(rf"(?<![A-Za-z0-9\\'])(?:{together})(?![A-Za-z0-9'])"),
+        single=re.compile(single),
+    )
+
+
+@dataclass(frozen=True)
+class _Options:
+    """The texts of options as they are compared; `cased` where some are told apart by case alone, as `AaBb` and
+    `Aabb`. What finds a choice returns None if there is none, and an empty text if there are several."""
+
+    folded: tuple[str, ...]
+    cased: bool
+
+    @property
+    def forms(self) -> _Forms:
+        return _forms(len(self.folded))
+
+    def one(self, letters: Iterable[str]) -> str | None:
+        """Return the one letter among these, where it is that of an option."""
+        chosen = {letter.upper() for each in letters for letter in self.forms.single.findall(each)}
+        if len(chosen) != 1:
+            return None
+        (letter,) = chosen
+        return letter if index_of(letter) < len(self.folded) else None
+
+    def of_form(self, form: str) -> str | None:
+        """Return the option that a field or a box is about."""
+        opening = None if (found := self.named(form)) is not None else _OPENING.match(form)
+        if opening is None or _LISTED.match(form, opening.end(1)) or not is_affirmed(form, *opening.span(1)):
+            return found
+        return self.one(opening[1])
+
+    def named(self, place: str) -> str | None:
+        """Return the option that a place is all about: its letter, its text, or both."""
+        folded = _folded(place, self.cased)
+        same = [index for index, option in enumerate(self.folded) if option and option == folded]
+        if len(same) == 1:
+            return letters_at(same[0])
+        first = self.forms.first.fullmatch(place)
+        letter = self.one([first["letters"]]) if first is not None else None
+        if first is None or letter is None or len(first["letters"]) > len(letter):
+            return None
+        rest = _folded(first["rest"], self.cased)
+        return letter if not rest or rest == self.folded[index_of(letter)] else None
+
+    def announced(self, text: str) -> str | None:
+        """Return the option of the last label or verb that affirms one."""
+        near = 2 * max(map(len, self.folded), default=0) + _NEAR  # spaces and marks among the text of an option
+        places = sorted(
+            [(said.end(), True) for said in _SAID.finditer(text)]
+            + [(said.end(), False) for said in _CHOSEN.finditer(text)]
+        )
+        for start, labelled in reversed(places[-_LAST:]):
+            rest = text[start : start + near]
+            if _WORD.match(rest) is None and (marked := self.forms.letter.match(rest)) is not None:
+                place = start + marked.start("letters"), start + marked.end("letters")
+                choice = self.one([marked["letters"]])
+                if choice is not None and self._has_own_text(choice, rest[marked.end("letters") :]):
+                    affirmed = frame_of(text[: place[1]], *place, labelled=labelled) is Frame.AFFIRMED
+                else:
+                    affirmed = is_affirmed(text, *place, labelled=labelled)
+                if affirmed and not attributed(text, start):
+                    return self._corrected(text, place[1], choice or "")
+            elif (found := self.first(rest)) is not None and is_affirmed(text, start, start + 1, labelled=labelled):
+                return self._corrected(text, start, found)
+        return None
+
+    def _has_own_text(self, letter: str, rest: str) -> bool:
+        """Return true if the text of an option stands behind its letter."""
+        option = self.folded[index_of(letter)]
+        return bool(option) and _folded(rest, self.cased).startswith(option)
+
+    def _corrected(self, text: str, end: int, choice: str) -> str:
+        """Return a choice, or what a correction behind it affirms instead."""
+        correction = CORRECTION.search(text, end)
+        later = None if correction is None else self.mentioned(text[correction.end() :])
+        return later or choice
+
+    def by_itself(self, text: str) -> str | None:
+        """Return the option that a line of its own names, at the head or else at the end."""
+        lines = list(lines_of(text))
+        openings = [opening for line in lines if (opening := self._opening(line)) is not None]
+        first = self._opening(lines[0]) if lines else None
+        if first is not None and len(set(openings)) == 1:
+            return self._corrected(text, text.index(lines[0]) + len(lines[0]), first)
+        last = self.named(lines[-1]) if lines else None
+        if last is not None:
+            return last if {self.named(line) for line in lines} <= {None, last} else ""
+        return None
+
+    def _opening(self, line: str) -> str | None:
+        """Return the option that a line begins with, if it affirms it."""
+        if (named := self.named(line)) is not None:
+            return named
+        opening = _OPENING.match(line)
+        if opening is None or _LISTED.match(line, opening.end(1)) or _ARTICLE.match(line, opening.start(1)):
+            return None
+        choice = self.one([opening[1]])
+        if choice is not None and self._has_own_text(choice, line[opening.end(1) :]):
+            return choice
+        return choice if is_affirmed(line, *opening.span(1)) else None
+
+    def mentioned(self, text: str) -> str | None:
+        """Return the only option that is affirmed, by its letter or else by its text; one that a verdict holds
+        (`B is correct`) before others."""
+        blank = _NO_LETTER.sub(lambda found: " " * len(found[0]), text)
+        frames: dict[Frame, set[str]] = {frame: set() for frame in Frame}
+        for found in self.forms.alone.finditer(blank):
+            frames[frame_of(blank, *found.span())].add(found[0])
+        if len(held := frames[Frame.HELD]) == 1:
+            return self.one(held)
+        if any(frames.values()):
+            affirmed = held | frames[Frame.AFFIRMED]
+            return (self.one(affirmed) or "") if affirmed else None
+        return self._mentioned_text(_folded(text, self.cased))
+
+    def first(self, rest: str) -> str | None:
+        """Return the option with whose text a rest begins; the longest, where several do."""
+        start = _folded(rest, self.cased)
+        found = [index for index, option in enumerate(self.folded) if option and re.match(_pattern(option), start)]
+        most = max((len(self.folded[index]) for index in found), default=0)
+        longest = [index for index in found if len(self.folded[index]) == most]
+        return letters_at(longest[0]) if len(longest) == 1 else None
+
+    def _mentioned_text(self, text: str) -> str | None:
+        """Return the only option whose text stands somewhere affirmed, outside of the longer text of another. One of a
+        single character is nowhere by intent."""
+        texts = self.folded
+        places = {index: [*self._places(index, text)] for index, option in enumerate(texts) if option}
+        inside = {
+            one: [
+                each
+                for other, more in places.items()
+                if texts[other] != texts[one] and texts[one] in texts[other]
+                for each in more
+            ]
+            for one in places
+        }
+        affirmed = [
+            index
+            for index, found in places.items()
+            if any(
+                is_affirmed(text, *place)
+                for place in found
+                if not any(start <= place[0] and place[1] <= end for start, end in inside[index])
+            )
+        ]
+        return letters_at(affirmed[0]) if len(affirmed) == 1 and len(texts[affirmed[0]]) > 1 else None
+
+    def _places(self, index: int, text: str) -> Iterator[tuple[int, int]]:
+        return (found.span() for found in re.finditer(_pattern(self.folded[index]), text))
+
+
+def _folded(text: str, cased: bool = False) -> str:
+    """Return a text as it is compared: without case, the marks at its ends, and space, but between Latin words."""
+    return _SPACE.sub("", text if cased else text.casefold()).strip(_ENDS)
+
+
+def _pattern(option: str) -> str:
+    """Return where a text has that of an option as words and numbers of its own: `8` stands neither in `80` nor in
+    `1.8` or `-8`."""
+    before = r"(?<![A-Za-z0-9])(?<![0-9]\.)" if _LATIN.match(option[0]) else ""
+    signed = r"(?<!(?<![\w)])-)" if option[0].isdigit() else ""
+    after = r"(?![A-Za-z0-9])(?!\.[0-9])" if _LATIN.match(option[-1]) else ""
+    return rf"{before}{signed}{re.escape(option)}{after}"

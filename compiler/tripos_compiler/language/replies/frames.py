@@ -1,0 +1,250 @@
+"""Whether a text affirms what it mentions, or denies, asks, quotes, compares or only supposes it.
+
+`It isn't A`, `A is wrong`, `Is it A?`, `worse than A` and `A would be right if it rained` mention A and do not choose
+it. A mention counts as an answer only in an affirmative frame. English and Chinese are read; texts come as `plain`
+gives them.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum, auto
+
+from tripos_compiler.language.replies.late_patterns import late_pattern
+from tripos_compiler.language.replies.text import comparable, nfkc, simplified
+
+
+class Frame(Enum):
+    """What a text says of something that it mentions."""
+
+    AFFIRMED = auto()
+    HELD = auto()
+    """Affirmed by a verdict of its own: `B is correct`, `B: right`."""
+    DENIED = auto()
+    OPEN = auto()
+    """Asked, quoted, compared, supposed, or said by somebody else."""
+
+
+MARKUP = late_pattern(
+    r"[*_~`$#>]|\\(?:text|mathrm|mathbf|textbf|rm|bf|textit|mathit)(?![A-Za-z])\s?|\\[()\[\]]|\\quad(?![A-Za-z])|\\[,;! ]"
+)
+"""Marks of emphasis, of Markdown and of LaTeX around an answer."""
+
+
+def plain(text: str) -> str:
+    """Return a text as frames are sought in it: without emphasis, in one width and one script.
+
+    >>> plain("**Ａ 錯**"), plain("\\\\text{B} isn’t")
+    ('A 错', "{B} isn't")
+    """
+    return MARKUP.sub("", simplified(nfkc(comparable(text))))
+
+
+CORRECTION = late_pattern(
+    r"\b(?:wait|hold on|actually,|correction|scratch that|on second thought|let me (?:re\w+|correct)|i (?:misread|miscounted"
+    r"|made a mistake)|i mean)\b|\bno, (?:it|that|the)\b|不对,|等等|等一下|更正|重新|改为",
+    re.IGNORECASE,
+)
+"""What takes back an answer before it."""
+NO_DOUBT = late_pattern(
+    r"\b(?:no|without(?: any| a)?|beyond(?: any| a)?) (?:reasonable )?(?:doubt|question)(?: about it)?\b|毫无疑问|无疑",
+    re.IGNORECASE,
+)
+_END_OF_SENTENCE = late_pattern(r"(?<!\b[A-Za-z])[.!](?=[\s\"')\]}]|\Z)|[.!](?=\s+[A-Z][a-z]+\b)|[?。!？;\n…]")
+_NEAR = 240
+"""So many characters at most are looked at on either side of a mention."""
+_BREAK = late_pattern(
+    r"[,:;()|—–]|\s-\s|(?P<turn>\b(?:(?<!anything )(?<!everything )(?<!nothing )(?<!all )but|however|yet|so|thus|therefore|hence|while|whereas|because|since|although|though"
+    r"|sondern|aber|mais|sino|pero|also|donc)\b|\brather(?! than)|而是|但是?|所以|因此|因为|由于|故(?=选|答)|а (?=\w))",
+    re.IGNORECASE,
+)
+_LIST = late_pattern(
+    r"(?:(?<![A-Za-z0-9])\(?[A-Za-z]\)?\s{0,2}(?:,\s?(?:and|or|nor)?|、|/|&|\band\b|\bor\b|\bnor\b|和|与|或者?|及)\s{0,2}){1,9}\Z"
+)
+"""Options before one in a list, which share what is said of it: `neither A nor B`, `不是A、B`."""
+_LIST_AFTER = late_pattern(
+    r"(?:\s{0,2}(?:,\s?(?:and|or|nor)?|、|/|&|\band\b|\bor\b|\bnor\b|和|与|或者?|及)\s{0,2}\(?[A-Za-z]\)?(?![A-Za-z0-9'])){1,9}"
+)
+_NO_DENIAL = late_pattern(
+    r"\bnot (?:only|just|merely|simply|surprisingly)\b|\bno doubt\b|\bwithout (?:a |any )?(?:doubt|question)\b"
+    r"|\b(?:nothing|none|no) (?:but|other than)\b|\bcannot but\b|\bwrong answers? (?:aside|excluded)\b|\bno matter\b"
+    r"|\b(?:incorrect|wrong|false|untrue|not (?:true|correct|right))[\w ]{0,24}? (?:is|are)\s*:?\s*\Z"
+    r"|不难|不妨|不错|不禁|不仅|不但|不言而喻|毫无疑问|无疑|不外乎|无非|非常|无论|不管|不论|别的|没错|不愧"
+    r"|(?:错误|不正确|不对|不当|不符合?\w{0,6}|不属于\w{0,6}|不恰当|不合理|不能\w{0,6}|有误|不是\w{0,6})的"
+    r"(?:一?[项个组]|选项|说法|表述|叙述|是)*(?:应?该?[是为选])?\s*:?\s*\Z"
+)
+"""What looks like a denial, and is none; of what is wrong, a question may ask."""
+_DENIED_BEFORE = late_pattern(
+    r"\b(?:not|never|neither|nor|cannot|without|except(?:ing| for)?|excluding|besides|other than|rather than|instead of"
+    r"|far from|anything but|all but|everything but|nothing like|hardly|scarcely|barely|unlikely|doubt(?:ful)?"
+    r"|rul(?:e|es|ed|ing) (?:\w+ )?out|eliminat\w+|exclud\w+|reject\w*|discard\w*|dismiss\w*|avoid\w*|disagree\w*"
+    r"|cross(?:ed|ing)? out|fail\w*|incorrect\w*|wrong\w*|false|falsely|least|less|worse|den(?:y|ies|ied)|no longer"
+    r"|nicht|kein\w*|außer|pas|jamais|sauf|nunca|excepto|не|кроме|ليس|nothing|none|nobody"
+    r"|too early to say|hard to (?:say|call)|difficult to (?:say|call)|apart from|aside from|minus|no)\b|\w+n't\b"
+    r"|(?:不|非|没|未|无|勿|(?<![分特类级区个辨判])别|莫|排除|否定|剔除|舍去|删去|除了|除去|难以|谈不上|称不上|算不上|误选|错选)[^,。;:]{0,8}\Z",
+    re.IGNORECASE,
+)
+_ADVERBS = (
+    r"(?:(?:clearly|also|just|simply|obviously|therefore|definitely|probably|both|all|the|an?|completely|totally|too|so"
+    r"|very|quite|much|far|even|thus|then|always|partly|partially|mostly|in fact|actually|still|each|certainly) ){0,3}"
+)
+_OPTION = r"(?:\s?(?:选?项|options?|choices?))?(?:\s?\([^()\n]{0,60}\))?"
+_IS = (
+    r"(?:(?:is|are|was|were|can be|could be|may be|should be|must be|has to be|seems?|looks?|sounds?|appears?|being|ist|est|es|turns? out(?: to be)?|comes? out"
+    r"|remains?|as|stands?) )"
+)
+_DENIED_AFTER = late_pattern(
+    rf"[\s\"')\]}}]{{0,4}}{_OPTION}\s{{0,2}}(?:[:=→|–—-]\s{{0,2}}|[.、]\s?(?=(?:wrong|incorrect|false|not)\b|[错不有]))?"
+    rf"(?:(?:{_IS}|(?:is|'s|are)\s)?{_ADVERBS}(?:wrong|incorrect|false|untrue|not|never|worse|inferior|invalid|impossible"
+    r"|implausible|irrelevant|unlikely|excluded|eliminated|ruled out|out(?= of the question| because|[.,;!]|\Z)|rejected|discarded"
+    r"|distractors?|traps?|weaker|less|ineligible|falsch|faux|fausse|incorrecta|incorrecto|falsa|falso|nicht|off(?= the table|[.,;!]|\Z)|no(?=[\s.,;!]|\Z)|inaccurate|unrelated)\b"
+    r"|\w+n't\b|cannot\b|can not\b|(?:does|do|did|will|would|could|should|can|has|have) (?:not|never)\b|fails?\b"
+    r"|contradicts?\b|makes? no\b|has no\b|have no\b|misses\b|ignores\b|omits\b|lacks?\b|confuses\b|is ruled\b|×|✗|✘|❌|n'est pas|は[间間]违|は(?:間違|不正解)|не(?:вер|прав|подход)|は(?:間違|誤|違|不正解|正しくない)|خطأ"
+    r"|(?:的?(?:说法|表述|观点|内容|叙述)|选?项|都|均|皆|也|全|显然|明显|是|就|\s|则|并|完全|确实|属于)*"
+    r"(?:错|不正确|不对|不符|不合|不当|不选|不是|不能|不可|不成立|不属|不适|不恰当|有误|无关|排除|被排除|与[^,。]{0,8}(?:无关|不符|矛盾)))",
+    re.IGNORECASE,
+)
+_HELD_AFTER = late_pattern(
+    rf"[\s\"')\]}}]{{0,4}}{_OPTION}\s{{0,2}}(?:(?:[:=→|–—-]\s{{0,2}}|\.\s?(?=(?:right|correct|true)\b)|(?:{_IS}|(?:is|'s)\s)){_ADVERBS}"
+    r"(?:right|correct|true|valid|yes|accurate|(?:only |right |correct |best |final |most \w+ )?(?:answer|choice|option|one)\b"
+    r"|best|better|stronger|superior|preferable|winner|the winner|fits?\b|matches\b)"
+    r"|richtig|korrekt|correcta?|correcto|(?:fits|matches|works|wins|holds|is it|it is)(?=[\s.,;!]|\Z)|√|✓|✔|✅|は正"
+    r"|[.、]?\s?(?:的?(?:说法|表述|观点|内容|叙述)|选?项|都|均|也|显然|明显|是|才|\s|则|最|完全|确实|属于)*"
+    r"(?:正确|对(?![A-Za-z于比应照话象])|符合|成立|(?:本题)?(?:正确)?答案|恰当|合适|更好|更优))",
+    re.IGNORECASE,
+)
+_OPEN_BEFORE = late_pattern(
+    r"\b(?:whether|suppose|supposing|assuming|imagine|might|may(?= (?:be|say|think|choose))|could|perhaps|possibly|maybe"
+    r"|temp(?:ting|ted)|mistake|misconception|trap|distractor|confus\w+|at first|initially|first thought|originally"
+    r"|some(?:one|body| people| students| may| might| would| could| \w+ (?:say|think|claim|argue|believe|hold))|many (?:people|students)|students?|people|others|they"
+    r"|(?:he|she) (?:says?|said|thinks?|thought|chose|picked|answers?|answered)"
+    r"|(?:user|student|author|response|reply|assistant|text|passage|speaker|learner|pupil|key|model)'?s?"
+    r" (?:\w+ )?(?:says?|said|chose|chooses|picked|answers?|answered|claims?|claimed|thinks?|wrote|writes|states?)"
+    r"|(?:user|student|author|assistant|learner|pupil)'s|between|either|compared (?:to|with)|versus|vs|than|like|over"
+    r"|depends on)\b|有人|有的同学|有些|部分同学|同学们?|学生|容易误|误以为|如果|若|假如|假设|倘若|可能|也许|或许|大概|比起?|相比"
+    r"|是不是|是否|会不会|能否|不确定",
+    re.IGNORECASE,
+)
+_MISTAKE = late_pattern(
+    r"\b(?:mistakes?|traps?|misconceptions?|distractors?|pitfalls?|errors?|误区|易错点?|陷阱)\W{0,3}:", re.IGNORECASE
+)
+_IF = late_pattern(r"\b(?:if|unless|had|were)\b|如果|假如|倘若|假设|若(?!干)", re.IGNORECASE)
+_WOULD_OR_THEN = late_pattern(r"\bwould\b|那么|的话", re.IGNORECASE)
+_SUPPOSED_BEFORE = late_pattern(
+    r"\A\W{0,3}(?:if|unless|had|were|when)\b|(?<![A-Za-z])(?:if|unless)\b[^,]{0,80}\Z", re.IGNORECASE
+)
+_OPEN_AFTER = late_pattern(
+    r"[\s\"')\]}]{0,4}(?:(?:选?项)?的?(?:同学|学生|人(?!们?都)|考生|者(?!均))"
+    r"|(?:would|might|could|may)\b(?! (?:be|seem|appear) (?:the |my |an? )?(?:\w+ )?(?:answer|choice|best|right|correct))"
+    r"|(?:is|was|seems) (?:tempting|possible|plausible|close|a (?:common|typical|popular))"
+    r"|(?:only )?(?:if|unless|when|in case|provided that)\b|吗|呢|是否|是不是|的话|[,]?\s?(?:right|correct|no)\?|as well as"
+    r"|(?:is|was|are) (?:worse|more|less|weaker|closer|longer|shorter)\b[^.;]{0,40}\bthan\b|vs\.?\b|versus\b)",
+    re.IGNORECASE,
+)
+_CONDITION_BEHIND = late_pattern(r"[^.;。\n]{0,60}\b(?:if|unless|had)\b", re.IGNORECASE)
+_WOULD = late_pattern(r"\b(?:would|were)\b[^,.;]{0,20}\Z", re.IGNORECASE)
+_QUOTE = late_pattern(
+    r"\"([^\"\n]{1,160})\"|「([^」\n]{1,160})」|『([^』\n]{1,160})』|\u201c([^\u201d\n]{1,160})\u201d"
+)
+_ASKED = late_pattern(r"[?？]\W{0,3}\Z|吗\W{0,3}\Z|呢\W{0,3}\Z")
+
+
+def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return where the sentence around a place begins and ends, with its last sign.
+
+    >>> text = "No. It is B, I think. Sure?"
+    >>> text[slice(*sentence_around(text, 10, 11))]
+    ' It is B, I think.'
+    """
+    low, high = max(0, start - _NEAR), min(len(text), end + _NEAR)
+    begin = max((mark.end() for mark in _END_OF_SENTENCE.finditer(text, low, start)), default=low)
+    finish = _END_OF_SENTENCE.search(text, end, high)
+    return begin, high if finish is None else finish.end()
+
+
+def frame_of(text: str, start: int, end: int, *, labelled: bool = False) -> Frame:
+    """Return what a plain text says of what it mentions at a place. `labelled`: a label announces it (`the answer is`),
+    so that only what follows it, and the sentence that the label stands in, can take it back.
+
+    >>> frame_of("It isn't A.", 9, 10), frame_of("A is wrong", 0, 1), frame_of("Is it A?", 6, 7)
+    (<Frame.DENIED: 3>, <Frame.DENIED: 3>, <Frame.OPEN: 4>)
+    >>> frame_of("It is A.", 6, 7), frame_of("A: right", 0, 1)
+    (<Frame.AFFIRMED: 1>, <Frame.HELD: 2>)
+    """
+    begin, finish = sentence_around(text, start, end)
+    before, after = text[begin:start], text[end:finish]
+    if _ASKED.search(text[begin:finish]) or _MISTAKE.search(text, text.rfind("\n", 0, start) + 1, start):
+        return Frame.OPEN
+    if _IF.search(before) and (not labelled or _WOULD_OR_THEN.search(before)):
+        return Frame.OPEN
+    behind = after[_skipped(after) :]
+    if _DENIED_AFTER.match(behind) or _DENIED_AFTER.match(after):
+        return Frame.DENIED
+    if _OPEN_AFTER.match(after) or _is_quoted(text, begin, finish, start, end):
+        return Frame.OPEN
+    if _WOULD.search(before) and _CONDITION_BEHIND.match(after):
+        return Frame.OPEN
+    listed = _LIST.search(before)
+    ahead = before if listed is None else before[: listed.start()]
+    clause = _clause(ahead)
+    if not labelled and _SUPPOSED_BEFORE.search(ahead):
+        return Frame.OPEN
+    if _DENIED_BEFORE.search(_NO_DENIAL.sub(" ", clause)):
+        return Frame.DENIED
+    if _OPEN_BEFORE.search(clause):
+        return Frame.OPEN
+    return Frame.HELD if _HELD_AFTER.match(behind) else Frame.AFFIRMED
+
+
+def _skipped(after: str) -> int:
+    listed = _LIST_AFTER.match(after)
+    return 0 if listed is None else listed.end()
+
+
+def _clause(before: str) -> str:
+    """Return the clause that a text ends with."""
+    clause, start = before, 0
+    for mark in _BREAK.finditer(before):
+        # A clause without a word of its own goes on with the one before: `not, of these, A`.
+        if mark["turn"] or re.search(r"\w", before[mark.end() :]):
+            start = mark.end()
+            clause = before[start:]
+    return clause
+
+
+def _is_quoted(text: str, begin: int, finish: int, start: int, end: int) -> bool:
+    """Return true if a mention is a part of something that is quoted, and not all of it."""
+    for quote in _QUOTE.finditer(text, begin, finish):
+        if quote.start() < start and end < quote.end():
+            inside = next(filter(None, quote.groups()))
+            return _words(inside) != _words(text[start:end])
+    return False
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
+
+
+def is_affirmed(text: str, start: int, end: int, *, labelled: bool = False) -> bool:
+    """Return true if a plain text affirms what it mentions at a place.
+
+    >>> is_affirmed("It is A.", 6, 7), is_affirmed("Anything but A", 13, 14)
+    (True, False)
+    """
+    return frame_of(text, start, end, labelled=labelled) in (Frame.AFFIRMED, Frame.HELD)
+
+
+_OF_SOMEBODY = late_pattern(
+    r"\b(?:student|user|candidate|pupil|learner|he|she|they|someone|many|some|their|his|her|wrong|incorrect)(?:'s)?\b[^.;:!?\n]{0,40}\Z"
+    r"|(?:学生|考生|同学|错误)的?[^。;:!?\n]{0,12}\Z",
+    re.IGNORECASE,
+)
+
+
+def attributed(text: str, start: int) -> bool:
+    """Return true if what is announced at a place is said to be the answer of somebody else.
+
+    >>> attributed("The student's answer is A", 23), attributed("The answer is A", 13)
+    (True, False)
+    """
+    return _OF_SOMEBODY.search(text[max(0, start - 80) : start]) is not None
