@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import pytest
+
 from tripos_compiler.language.library import partiality
 from tripos_compiler.language.library.table import FUNCTIONS
 from tripos_compiler.plan import BoolType, ChoiceType, IntegerType, Metric, NumberType
