@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -29,6 +30,17 @@ FOLDER = Path(__file__).parent
 LOCALE = "en"
 MOST_UNREAD = 0.03
 """The largest share of replies that a person would read and a reader does not."""
+THINKING = "<think>\nThe answer is A, or 12? No, wait: yes, it is true. Score: 3. \\boxed{7}, incorrect.\n</think>\n\n"
+FORMS: Mapping[str, Callable[[str], str]] = {
+    "behind thinking": lambda text: THINKING + text,
+    "decomposed": partial(unicodedata.normalize, "NFD"),
+    "curly apostrophes": lambda text: text if "{'" in text else text.replace("'", "’"),
+    "trailing blanks": lambda text: text + " \n\n",
+    "carriage returns": lambda text: text.replace("\n", "\r\n"),
+}
+"""Changes of form that are no change of what a reply says."""
+EVERY = 5
+"""One entry in so many is tried in every form."""
 Entry = Mapping[str, Any]
 Outcome = Literal["right", "unread", "wrong"]
 
@@ -156,6 +168,24 @@ def test_few_replies_are_unread(found: list[Reading], reader: str) -> None:
     of_person = [one for one in found if one.reader == reader and one.entry["person"]]
     unread = [_line(one) for one in of_person if one.outcome == "unread"]
     assert len(unread) <= MOST_UNREAD * len(of_person), unread
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_form_changes_no_reading(found: list[Reading], form: str) -> None:
+    changed = []
+    for one in found[::EVERY]:
+        text = FORMS[form](one.entry["text"])
+        value = READERS[one.reader]({**one.entry, "text": text})
+        if _composed(value) != _composed(one.value):
+            changed.append(f"{one.entry['id']} {one.reader}: {value!r}, not {one.value!r}: {text!r}")
+    assert changed == []
+
+
+def _composed(value: Any) -> Any:
+    """Compose a text, so that the form of characters does not count."""
+    if not isinstance(value, str):
+        return value
+    return unicodedata.normalize("NFC", value).replace("’", "'").replace("\r\n", "\n")
 
 
 def main(only: list[str]) -> None:
