@@ -1,7 +1,8 @@
-"""Write the parts of the corpus that are products: each notation of numbers in frames, each name under each negator.
+"""Write the parts of the corpus that are products: each notation of numbers in frames, each name under each
+negator, each announced answer before each explanation that names another.
 
-`python -m tests.replies.generate` writes `number_notations.jsonl` and `negated_names.jsonl`; the other files are written
-by hand.
+`python -m tests.replies.generate` writes `number_notations.jsonl`, `negated_names.jsonl` and `explained_answers.jsonl`;
+the other files are written by hand.
 """
 
 from __future__ import annotations
@@ -369,6 +370,39 @@ DENIED_LETTERS = (
     "Ce n'est pas {}.",
     "No es {}.",
 )
+ANNOUNCEMENTS = (
+    "Answer: {}",
+    "**Answer:** {}",
+    "**Answer: {}**",
+    "The answer is {}.",
+    "The correct answer is **{}**.",
+    "Final answer: {}",
+    "<answer>{}</answer>",
+    "$\\boxed{{{}}}$",
+    "答案：{}",
+    "正确答案是{}。",
+    "Antwort: {}",
+    "Réponse : {}",
+    "Respuesta: {}",
+    "{}",
+    "**{}**",
+)
+EXPLANATIONS = (
+    "Explanation: the answer {} would be chosen if the cart were red.",
+    "If the cart were red, the answer would be {}.",
+    "I ruled out {} because the cart is not red.",
+    "Why not {}? Because the cart is not red.",
+    "Many people say {}, which is a common mistake.",
+    "The answer is not {}, since the cart is not red.",
+    "Note that {} is wrong.",
+    "The student's answer {} overlooks the colour.",
+    "My first idea was {}, but I dropped it.",
+    "解析：选{}的同学忽略了条件。",
+    "如果车是红色的，答案就是{}。",
+    "Begründung: {} wäre nur bei einem roten Wagen richtig.",
+    "Explication : {} serait correct si la charrette était rouge.",
+    "Explicación: {} sería correcto si el carro fuera rojo.",
+)
 GRADES = ("high", "medium", "low")
 KINDS = ("comply", "refuse", "partial")
 
@@ -394,6 +428,8 @@ def notations() -> Iterator[dict[str, Any]]:
                 readers = [
                     one for one in frame.readers if group not in (NO_NUMBER, NO_NUMBER_IN_LATEX) or one in ANNOUNCED
                 ]
+                if not any(sign.isdecimal() for sign in one.text):
+                    readers = [one for one in readers if one != "last_number"]  # numerals in words are no digits
                 if one.value is None or (one.value == int(one.value) and abs(one.value) < LARGEST):
                     readers.append("returns integer")
                 text = frame.text.format(one.text.replace("\\", "\\\\") if frame.readers == TYPED else one.text)
@@ -443,9 +479,35 @@ def denials() -> Iterator[dict[str, Any]]:
                 }
 
 
+def explained() -> Iterator[dict[str, Any]]:
+    """Return entries of an announced answer and an explanation that names another answer."""
+    for kind, readers, answer, other in (
+        ("letter, explained", ["returns choice", "chosen_option"], "B", "A"),
+        ("letter, explained", ["option_letters"], "B", "A"),
+        ("name, explained", ["returns choice"], "high", "low"),
+        ("number, explained", ["returns number", "final_number", "returns integer"], "42", "48"),
+    ):
+        for announcement in ANNOUNCEMENTS:
+            for explanation in EXPLANATIONS:
+                alone = announcement.strip("*") == "{}"
+                yield {
+                    "readers": [one for one in readers if not (alone and one == "final_number")],
+                    "text": f"{announcement.format(answer)}\n\n{explanation.format(other)}",
+                    "names": list(GRADES if answer == "high" else "ABCD"),
+                    "options": COLOURS,
+                    "want": [answer] if readers == ["option_letters"] else int(answer) if answer == "42" else answer,
+                    "person": True,
+                    "class": kind,
+                }
+
+
 def main() -> None:
-    """Write both files."""
-    for name, entries in (("number_notations", notations()), ("negated_names", denials())):
+    """Write the files."""
+    for name, entries in (
+        ("number_notations", notations()),
+        ("negated_names", denials()),
+        ("explained_answers", explained()),
+    ):
         lines = [
             json.dumps({"id": f"{name}-{number:04}", **entry}, ensure_ascii=False)
             for number, entry in enumerate(entries, 1)
