@@ -31,7 +31,7 @@ _NOUN = (
     r"|my (?:final )?(?:choice|pick|selection)|(?<![A-Za-z])(?:choice|selection)(?=\s{0,3}:))"
 )
 _SAID = late_pattern(
-    rf"{_NOUN}[\"'”」】)\]]{{0,9}}\s{{0,9}}"
+    rf"{_NOUN}[\"'”」】)\]]{{0,9}}(?:,\s\w{{1,12}}(?: \w{{1,12}})?,)?\s{{0,9}}"
     rf"(?:{_IS}\s{{0,9}}(?:clearly|therefore|thus|definitely|probably|actually)?\s{{0,9}}[:=]?|[:=]|(?<=案)\s{{0,9}}"
     r"|(?=[\"'(\[]{0,3}[A-Z][\"')\]]{0,3}(?:[.,;!\n]|\Z)))",
     re.IGNORECASE,
@@ -40,7 +40,7 @@ _SAID = late_pattern(
 _CHOSEN = late_pattern(
     r"(?<![不非没别勿])(?<!不[应能该可会])(?<!不应该)(?:故选择|故选|应选择|应该选择|应该选|应选|因此选|所以选|选择|我选|选)\s{0,9}[:]?"
     r"|而是|\bchoose|\bi(?:'d| would|'ll| will)? (?:choose|pick|select|chose|picked|selected|go with|went with|say|answer)\b"
-    r"|\bgo(?:ing)? with\b|\b(?:that|this|which) leaves\b",
+    r"|\bi prefer\b|\bgo(?:ing)? with\b|\b(?:that|this|which) leaves\b",
     re.IGNORECASE,
 )
 """A verb that chooses."""
@@ -48,13 +48,13 @@ _WORD = late_pattern(r"\s{0,9}a [a-z]{2}")
 """`a` as an English article, which no `A` is: `the answer is a matter of taste`."""
 _NO_LETTER = late_pattern(
     rf"\b[Nn]/[Aa]\b|\bA(?= (?!{GOES_ON})[a-z])|{PRONOUN}|{NUMERAL}"
-    r"|\b(?:vitamin|plan|hepatitis|group|type|class|grade|section|part|figure|fig\.|point|line|side|angle|team|unit|level"
+    r"|\b(?i:vitamin|plan|hepatitis|group|type|class|grade|section|part|figure|fig\.|point|line|side|angle|team|unit|level"
     r"|company|student|person|school|sample|event|city|block|appendix|exhibit|table|room|vector|matrix|node|blood|set|step"
-    r"|mr\.?|ms\.?|dr\.?) [A-Z](?![A-Za-z])",
-    re.IGNORECASE,
+    r"|mr\.?|ms\.?|dr\.?) [A-Z](?![A-Za-z])"
 )
 """What looks like a letter of an option: the article, the pronoun, the Roman numeral and names such as `Vitamin B`."""
 _ARTICLE = late_pattern(rf"A (?!{GOES_ON})[a-z]")
+_LIST_ENDS = r"[\"')\]]{0,3}\s{0,3}(?:[.。;；!,，、)\n]|\Z|and\b|or\b|和|或|以?及|都|均|两|are\b)"
 _FEWEST = 8
 _NEAR = 80
 _LAST = 32
@@ -68,6 +68,10 @@ _OPENING = late_pattern(
     re.IGNORECASE,
 )
 """A line that begins with the letter of an option."""
+_CONCLUSION = late_pattern(
+    r"[:=]\s|\b(?:so|therefore|thus|hence|finally|overall|which leaves|leaving|also|donc)\b[,:]?\s|(?:因此|所以|综上|总之|故)[,:]?",
+    re.IGNORECASE,
+)
 _LISTED = late_pattern(
     r"[\s\"')\]]{0,3}(?:,|、|/|&|\b(?:and|or)\b|和|与|或者?|及)\s?(?:or |and )?[\"'(\[]{0,2}[A-Za-z](?![A-Za-z'])"
 )
@@ -95,7 +99,7 @@ def chosen_letter(text: str, options: Sequence[str]) -> str | None:
     if (found := texts.named(whole)) is not None:
         return found
     for part in dict.fromkeys(filter(None, (until_reasons(whole).strip(), whole))):
-        for find in (texts.announced, texts.by_itself, texts.mentioned):
+        for find in (texts.announced, texts.concluded, texts.by_itself, texts.mentioned):
             choice = find(part)
             if choice is not None:
                 return choice or None
@@ -123,7 +127,10 @@ def _forms(options: int) -> _Forms:
     small = last.lower()
     pair = r"[A-Z]{2}(?![A-Za-z])|" if options > ALPHABET else ""
     one = rf"(?:{pair}(?!{PRONOUN})[A-Za-{small}])" if last == "Z" else rf"(?:(?!{PRONOUN})[A-{last}a-{small}])"
-    more = rf"(?:[{_QUOTES}]{{0,9}}(?:{_AND}[{_QUOTES}]{{0,9}}{one}(?! [a-z]{{2}})|[A-{last}])(?![A-Za-z']))"
+    more = (
+        rf"(?:[{_QUOTES}]{{0,9}}(?:(?![,，]){_AND}[{_QUOTES}]{{0,9}}{one}(?! [a-z]{{2}})|[,，][{_QUOTES}]{{0,9}}(?:and |or )?{one}(?={_LIST_ENDS})"
+        rf"|[A-{last}])(?![A-Za-z']))"
+    )
     single = rf"{pair}(?<![a-z])[a-{small}](?![a-z])|[A-{last}]"
     together = "[A-H]{1,8}" if last == "H" else rf"[A-H]{{2,8}}|{pair}[A-{last}]"
     return _Forms(
@@ -212,6 +219,11 @@ class _Options:
         correction = CORRECTION.search(text, end)
         later = None if correction is None else self.mentioned(text[correction.end() :])
         return later or choice
+
+    def concluded(self, text: str) -> str | None:
+        """Return the option that the last segment of a text is, behind a conclusion or a colon."""
+        breaks = [mark.end() for mark in _CONCLUSION.finditer(text, max(0, len(text) - 4 * _NEAR))]
+        return next((found for start in breaks[-2:] if (found := self.named(text[start:])) is not None), None)
 
     def by_itself(self, text: str) -> str | None:
         """Return the option that a line of its own names, at the head or else at the end."""

@@ -26,7 +26,7 @@ class Frame(Enum):
 
 
 MARKUP = late_pattern(
-    r"[*_~`$#>]|\\(?:text|mathrm|mathbf|textbf|rm|bf|textit|mathit)(?![A-Za-z])\s?|\\[()\[\]]|\\quad(?![A-Za-z])|\\[,;! ]"
+    r"</?(?:b|p|i|em|strong|span|div|br|u|code|li|ul|ol|h[1-6])\b[^<>\n]{0,80}>|[*_~`$#>]|\\(?=[$%#&])|\\(?:text|mathrm|mathbf|textbf|rm|bf|textit|mathit)(?![A-Za-z])\s?|\\[()\[\]]|\\quad(?![A-Za-z])|\\[,;! ]"
 )
 """Marks of emphasis, of Markdown and of LaTeX around an answer."""
 
@@ -54,7 +54,7 @@ _END_OF_SENTENCE = late_pattern(r"(?<!\b[A-Za-z])[.!](?=[\s\"')\]}]|\Z)|[.!](?=\
 _NEAR = 240
 """So many characters at most are looked at on either side of a mention."""
 _BREAK = late_pattern(
-    r"[,:;()|—–]|\s-\s|(?P<turn>\b(?:(?<!anything )(?<!everything )(?<!nothing )(?<!all )but|however|yet|so|thus|therefore|hence|while|whereas|because|since|although|though"
+    r"[,:;()|—–]|\s-\s|(?:\b(?:(?<!anything )(?<!everything )(?<!nothing )(?<!all )but|however|yet|so|thus|therefore|hence|while|whereas|because|since|although|though"
     r"|sondern|aber|mais|sino|pero|also|donc)\b|\brather(?! than)|而是|但是?|所以|因此|因为|由于|故(?=选|答)|а (?=\w))",
     re.IGNORECASE,
 )
@@ -79,10 +79,14 @@ _DENIED_BEFORE = late_pattern(
     r"|far from|anything but|all but|everything but|nothing like|hardly|scarcely|barely|unlikely|doubt(?:ful)?"
     r"|rul(?:e|es|ed|ing) (?:\w+ )?out|eliminat\w+|exclud\w+|reject\w*|discard\w*|dismiss\w*|avoid\w*|disagree\w*"
     r"|cross(?:ed|ing)? out|fail\w*|incorrect\w*|wrong\w*|false|falsely|least|less|worse|den(?:y|ies|ied)|no longer"
-    r"|nicht|kein\w*|außer|pas|jamais|sauf|nunca|excepto|не|кроме|ليس|nothing|none|nobody"
+    r"|nicht|weder|noch|ni|kein\w*|außer|pas|jamais|sauf|nunca|excepto|не|кроме|ليس|nothing|none|nobody"
     r"|too early to say|hard to (?:say|call)|difficult to (?:say|call)|apart from|aside from|minus|no)\b|\w+n't\b"
     r"|(?:不|非|没|未|无|勿|(?<![分特类级区个辨判])别|莫|排除|否定|剔除|舍去|删去|除了|除去|难以|谈不上|称不上|算不上|误选|错选)[^,。;:]{0,8}\Z",
     re.IGNORECASE,
+)
+_FIRM_ADVERBS = (
+    r"(?:(?:clearly|also|just|simply|obviously|therefore|definitely|probably|both|the|an?|completely|totally|very|quite|much|far"
+    r"|slightly|thus|then|always|in fact|actually|still|certainly|indeed) ){0,3}"
 )
 _ADVERBS = (
     r"(?:(?:clearly|also|just|simply|obviously|therefore|definitely|probably|both|all|the|an?|completely|totally|too|so"
@@ -94,10 +98,10 @@ _IS = (
     r"|remains?|as|stands?) )"
 )
 _DENIED_AFTER = late_pattern(
-    rf"[\s\"')\]}}]{{0,4}}{_OPTION}\s{{0,2}}(?:[:=→|–—-]\s{{0,2}}|[.、]\s?(?=(?:wrong|incorrect|false|not)\b|[错不有]))?"
+    rf"\s?\((?:false|wrong|incorrect|no|not\b[^()]{{0,40}}|✗|×|错误?|不[^()]{{0,12}})\)|[\s\"')\]}}]{{0,4}}{_OPTION}\s{{0,2}}(?:[:=→|–—-]\s{{0,2}}|[.、]\s?(?=(?:wrong|incorrect|false|not)\b|[错不有]))?"
     rf"(?:(?:{_IS}|(?:is|'s|are)\s)?{_ADVERBS}(?:wrong|incorrect|false|untrue|not|never|worse|inferior|invalid|impossible"
     r"|implausible|irrelevant|unlikely|excluded|eliminated|ruled out|out(?= of the question| because|[.,;!]|\Z)|rejected|discarded"
-    r"|distractors?|traps?|weaker|less|ineligible|falsch|faux|fausse|incorrecta|incorrecto|falsa|falso|nicht|off(?= the table|[.,;!]|\Z)|no(?=[\s.,;!]|\Z)|inaccurate|unrelated)\b"
+    r"|distractors?|traps?|weaker|less|ineligible|falsch|faux|fausse|incorrecta|incorrecto|falsa|falso|nicht|off(?= the table|[.,;!]|\Z)|no(?=\s*[.,;!]|\s*\Z)|inaccurate|unrelated)\b"
     r"|\w+n't\b|cannot\b|can not\b|(?:does|do|did|will|would|could|should|can|has|have) (?:not|never)\b|fails?\b"
     r"|contradicts?\b|makes? no\b|has no\b|have no\b|misses\b|ignores\b|omits\b|lacks?\b|confuses\b|is ruled\b|×|✗|✘|❌|n'est pas|は[间間]违|は(?:間違|不正解)|не(?:вер|прав|подход)|は(?:間違|誤|違|不正解|正しくない)|خطأ"
     r"|(?:的?(?:说法|表述|观点|内容|叙述)|选?项|都|均|皆|也|全|显然|明显|是|就|\s|则|并|完全|确实|属于)*"
@@ -105,7 +109,7 @@ _DENIED_AFTER = late_pattern(
     re.IGNORECASE,
 )
 _HELD_AFTER = late_pattern(
-    rf"[\s\"')\]}}]{{0,4}}{_OPTION}\s{{0,2}}(?:(?:[:=→|–—-]\s{{0,2}}|\.\s?(?=(?:right|correct|true)\b)|(?:{_IS}|(?:is|'s)\s)){_ADVERBS}"
+    rf"\s?\((?:true|correct|right|yes|✓|√|对|正确)\)|[\s\"')\]}}]{{0,4}}{_OPTION}\s{{0,2}}(?:(?:[:=→|–—-]\s{{0,2}}|\.\s?(?=(?:right|correct|true)\b)|(?:{_IS}|(?:is|'s)\s)){_FIRM_ADVERBS}"
     r"(?:right|correct|true|valid|yes|accurate|(?:only |right |correct |best |final |most \w+ )?(?:answer|choice|option|one)\b"
     r"|best|better|stronger|superior|preferable|winner|the winner|fits?\b|matches\b)"
     r"|richtig|korrekt|correcta?|correcto|(?:fits|matches|works|wins|holds|is it|it is)(?=[\s.,;!]|\Z)|√|✓|✔|✅|は正"
@@ -120,7 +124,7 @@ _OPEN_BEFORE = late_pattern(
     r"|(?:he|she) (?:says?|said|thinks?|thought|chose|picked|answers?|answered)"
     r"|(?:user|student|author|response|reply|assistant|text|passage|speaker|learner|pupil|key|model)'?s?"
     r" (?:\w+ )?(?:says?|said|chose|chooses|picked|answers?|answered|claims?|claimed|thinks?|wrote|writes|states?)"
-    r"|(?:user|student|author|assistant|learner|pupil)'s|between|either|compared (?:to|with)|versus|vs|than|like|over"
+    r"|as \w+ as|between|either|compared (?:to|with)|versus|vs|than|like|over"
     r"|depends on)\b|有人|有的同学|有些|部分同学|同学们?|学生|容易误|误以为|如果|若|假如|假设|倘若|可能|也许|或许|大概|比起?|相比"
     r"|是不是|是否|会不会|能否|不确定",
     re.IGNORECASE,
@@ -142,6 +146,8 @@ _OPEN_AFTER = late_pattern(
     re.IGNORECASE,
 )
 _CONDITION_BEHIND = late_pattern(r"[^.;。\n]{0,60}\b(?:if|unless|had)\b", re.IGNORECASE)
+_SIGNS = late_pattern(r"(?:(?P<held>[✅✓✔√])|[❌✗✘×])\s{0,2}(?:选项|[Oo]ption)?\s{0,2}\Z")
+_SO_IS = late_pattern(r"\b(?:so|as) (?:is|are|does)\s+\Z", re.IGNORECASE)
 _WOULD = late_pattern(r"\b(?:would|were)\b[^,.;]{0,20}\Z", re.IGNORECASE)
 _QUOTE = late_pattern(
     r"\"([^\"\n]{1,160})\"|「([^」\n]{1,160})」|『([^』\n]{1,160})』|\u201c([^\u201d\n]{1,160})\u201d"
@@ -178,13 +184,17 @@ def frame_of(text: str, start: int, end: int, *, labelled: bool = False) -> Fram
     if _IF.search(before) and (not labelled or _WOULD_OR_THEN.search(before)):
         return Frame.OPEN
     behind = after[_skipped(after) :]
+    sign = _SIGNS.search(before if (listed := _LIST.search(before)) is None else before[: listed.start()])
+    if sign is not None:
+        return Frame.HELD if sign["held"] else Frame.DENIED
+    if _SO_IS.search(before):
+        return Frame.HELD
     if _DENIED_AFTER.match(behind) or _DENIED_AFTER.match(after):
         return Frame.DENIED
     if _OPEN_AFTER.match(after) or _is_quoted(text, begin, finish, start, end):
         return Frame.OPEN
     if _WOULD.search(before) and _CONDITION_BEHIND.match(after):
         return Frame.OPEN
-    listed = _LIST.search(before)
     ahead = before if listed is None else before[: listed.start()]
     clause = _clause(ahead)
     if not labelled and _SUPPOSED_BEFORE.search(ahead):
@@ -203,13 +213,7 @@ def _skipped(after: str) -> int:
 
 def _clause(before: str) -> str:
     """Return the clause that a text ends with."""
-    clause, start = before, 0
-    for mark in _BREAK.finditer(before):
-        # A clause without a word of its own goes on with the one before: `not, of these, A`.
-        if mark["turn"] or re.search(r"\w", before[mark.end() :]):
-            start = mark.end()
-            clause = before[start:]
-    return clause
+    return _BREAK.split(before)[-1]
 
 
 def _is_quoted(text: str, begin: int, finish: int, start: int, end: int) -> bool:
@@ -235,7 +239,7 @@ def is_affirmed(text: str, start: int, end: int, *, labelled: bool = False) -> b
 
 
 _OF_SOMEBODY = late_pattern(
-    r"\b(?:student|user|candidate|pupil|learner|he|she|they|someone|many|some|their|his|her|wrong|incorrect)(?:'s)?\b[^.;:!?\n]{0,40}\Z"
+    r"\b(?:student|user|candidate|pupil|learner|he|she|they|someone|many|some|their|his|her|wrong|incorrect|second|2nd|third|alternative|another|runner-up|worst|least|backup)(?:'s)?\b[^.;:!?\n]{0,40}\Z"
     r"|(?:学生|考生|同学|错误)的?[^。;:!?\n]{0,12}\Z",
     re.IGNORECASE,
 )

@@ -16,6 +16,7 @@ from typing import Generic, TypeVar
 
 from tripos_compiler.language.replies.frames import CORRECTION, NO_DOUBT, Frame, frame_of, plain
 from tripos_compiler.language.replies.late_patterns import late_pattern
+from tripos_compiler.language.replies.letters import GOES_ON
 from tripos_compiler.language.replies.places import boxed, brief, field_of, tag_of, until_reasons
 from tripos_compiler.language.replies.text import answer_of, nfkc
 
@@ -26,7 +27,7 @@ _LABEL = late_pattern(
     r"|classification|category|class|assessment|evaluation|level|urteil|bewertung|antwort|veredicto|respuesta|réponse|得分|评分"
     r"|分数|答案|结果|选项|选择|选|结论|判断|判定|评价|评级|等级|分类|类别)"
     r"[\"']?[^\S\n]*+(?:(?:would be|should be|is|was|as|ist|est|es|为|是|应该是|应为|:|=)[^\S\n]*+)+"
-    r"|\bi(?:'d| would|'ll| will)? (?:choose|pick|select|say|answer|rate (?:it|this)(?: as)?|call (?:it|this)|go with"
+    r"|\bi(?:'d| would|'ll| will)? (?:choose|pick|select|say|answer|prefer|rate (?:it|this)(?: as)?|call (?:it|this)|go with"
     r"|classify (?:it|this) as|label (?:it|this)(?: as)?)\s+"
     r"|^[^\S\n]*[^\W\d][^\n:]{0,29}:[^\S\n]*(?=[^\n]{1,60}$)",
     re.IGNORECASE | re.MULTILINE,
@@ -43,7 +44,7 @@ _FIRM = (
     r"|mathematically|logically|grammatically|perfectly|simply|plainly|actually|really|only|finally|ultimately|exactly"
 )
 _HEDGED = late_pattern(
-    r"(?:\b(?:half|kind of|sort of|more or less|in part|to some extent|semi|less|more|most|least|not (?:\w+ly|quite|very|that|so|all))"
+    r"(?:\b(?:half|somewhat|almost|rather|quite|kind of|sort of|more or less|in part|to some extent|semi|less|more|most|least|not (?:\w+ly|quite|very|that|so|all))"
     rf"|\b(?!(?:{_FIRM})\b)\w+ly|%|percent|部分|基本上?|大致|大体上?|大部分|多数|半|几乎|近乎|接近|不完全|不太|比较|有点|有些|略|稍|不够)"
     r"[\s-]{0,2}\Z",
     re.IGNORECASE,
@@ -56,7 +57,8 @@ _HEDGED_BEHIND = late_pattern(
     r"\s?(?:in part|in parts|to some extent|to a degree|for the most part|at best|-ish)\b", re.IGNORECASE
 )
 _MODAL = late_pattern(
-    r"\b(?:should|must|ought to|would|to|could|might|can|may|did|didn't|I|we|you|please)\s+\Z", re.IGNORECASE
+    r"\b(?:should|must|ought to|would|to|could|might|can|may|did|didn't|you|please)(?: be)?\s+\Z|\w'll\s+\Z",
+    re.IGNORECASE,
 )
 _ARTICLE = late_pattern(
     r"\b(?:the|any|every|this|that|some|no|his|her|their|its|few|more|other|of|with|about|an?)\s+\Z", re.IGNORECASE
@@ -72,7 +74,7 @@ _CLAUSE_ENDS = late_pattern(
 )
 _NOUN_BEHIND = late_pattern(
     r"[ \"']{1,2}(?!(?:because|since|as|and|but|for|or|nor|though|although|in|on|overall|here|than|to|with|by|at|if|when|is|it|i|we"
-    r"|this|that|the|a|an|so|given|due|despite|based|from|of|both|too|also|again|indeed)\b)[a-z]+|的(?=[\u4e00-\u9fff])|[率性度是]",
+    r"|this|that|the|a|an|so|given|due|despite|based|from|of|both|too|also|again|indeed)\b)[a-z]+|的(?=[\u4e00-\u9fff])|[率性度是]|答案|选项|说法|做法|结果",
     re.IGNORECASE,
 )
 _LAST_SEGMENT = late_pattern(
@@ -202,8 +204,12 @@ class _Names(Generic[T]):
         for name in self._mentions(text):
             if _COPULA.search(text[: name.start()]) and _CLAUSE_ENDS.match(text, name.end()):
                 if self._is_affirmed(text, *name.span()):
-                    found[self._value(name[0])] = None
-        return list(found) or None
+                    found[name.start()] = name[0]
+                    if self._is_listed(text, name.end()):
+                        return list(self.folded.values())
+        concluded = [name for start, name in found.items() if _CONCLUDES.search(_sentence(text, start))]
+        primary = [name for start, name in found.items() if _PRIMARY.search(_sentence(text, start))]
+        return list({self._value(name): None for name in concluded or primary or found.values()}) or None
 
     def mentioned(self, text: str) -> list[T] | None:
         """Return the names that a short text affirms."""
@@ -212,18 +218,12 @@ class _Names(Generic[T]):
         for name in self._mentions(short):
             if self._is_affirmed(short, *name.span()):
                 found[self._value(name[0])] = None
+                if self._is_listed(short, name.end()):
+                    return list(self.folded.values())
         return list(found) or None
 
     def _mentions(self, text: str) -> Iterator[re.Match[str]]:
-        if self.mention.pattern:
-            for name in self.mention.finditer(text):
-                # A single letter is a word of its own in lower case, so it counts only as it is written.
-                if len(name[0]) > 1 or name[0] in self._letters:
-                    yield name
-
-    @property
-    def _letters(self) -> frozenset[str]:
-        return frozenset(each for each in re.findall(r"(?<=[|:(])\w(?=[|)])", self.mention.pattern))
+        return (name for name in self.mention.finditer(text) if name[0] and not _ARTICLE_A.match(text, name.start()))
 
     def _corrected(self, text: str, end: int, found: list[T]) -> list[T]:
         correction = CORRECTION.search(text, end)
@@ -238,11 +238,7 @@ class _Names(Generic[T]):
     def _is_affirmed(self, text: str, start: int, end: int, *, labelled: bool = False) -> bool:
         before = text[max(0, start - 80) : start]
         clause = re.split(r"[.!?。！？\n;]", before)[-1]
-        if (
-            _HEDGED.search(clause)
-            or _HEDGED_BEHIND.match(text, end)
-            or (_PART.search(re.split(r"[,:]", clause)[-1]) and not labelled)
-        ):
+        if _HEDGED.search(clause) or _HEDGED_BEHIND.match(text, end) or _PART.search(re.split(r"[,:]", clause)[-1]):
             return False
         if len(text[start:end]) > 1:
             behind = _NOUN_BEHIND.match(text, end)
@@ -252,7 +248,11 @@ class _Names(Generic[T]):
                 and not (_IS_A.search(before) or (not _ARTICLE.search(before) and _COPULA.search(before)))
             ):
                 return False
-            if not labelled and (_MODAL.search(before) or re.match(r"[\"'] (?:is|was|means)\b", text[end:])):
+            if not labelled and (
+                _MODAL.search(before)
+                or re.match(r"[\"'] (?:is|was|means)\b", text[end:])
+                or (re.search(r"\bI\s+\Z", before) and text[end : end + 4] == " to ")
+            ):
                 return False
         elif re.match(
             r" (?:is|was) (?!(?:much |clearly |slightly |far |the |a )*(?:better|best|stronger|winner|superior|preferable|right|correct))\w+",
@@ -262,10 +262,27 @@ class _Names(Generic[T]):
         return frame_of(text, start, end, labelled=labelled) in (Frame.AFFIRMED, Frame.HELD)
 
 
+_CONCLUDES = late_pattern(
+    r"\b(?:so|therefore|thus|hence|overall)\b[^,;]*\Z|(?:因此|所以|综上|总之|故)[^,;]*\Z", re.IGNORECASE
+)
+_PRIMARY = late_pattern(
+    r"(?:\b(?:response|answer|reply|statement|claim|solution|it|this|that|overall|sentiment|review|output)|回答|答复|说法|回复|该答案)"
+    r"\s{0,2}(?:is|was|seems|looks|remains|是|为)?\b[^,;:]{0,12}\Z",
+    re.IGNORECASE,
+)
+
+
+def _sentence(text: str, start: int) -> str:
+    """Return the sentence before a place."""
+    return re.split(r"[.!?。！？\n]", text[max(0, start - 160) : start])[-1]
+
+
 _IS_A = late_pattern(r"\b(?:is|was|as|gives?) an?\s+\Z", re.IGNORECASE)
+_ARTICLE_A = late_pattern(rf"A (?!{GOES_ON})[a-z]")
 _QUOTES = late_pattern(r"[(\"'\[{\s]{1,4}")
 _LIST_SIGN = late_pattern(
-    r"[\"'\])\s]{0,3}(?:,|/|、|\bor\b|\band\b|和|或者?|与)\s{0,2}(?:or |and )?[(\"'\[]{0,2}", re.IGNORECASE
+    r"[\"'\])\s]{0,3}(?:,|/|、|\b(?:or|and|to|nor|oder|und|noch|ou|et|o|y|или|и)\b|和|或者?|与)\s{0,2}(?:or |and )?[(\"'\[]{0,2}",
+    re.IGNORECASE,
 )
 _QUALITIES = late_pattern(
     r"(?:partial(?:ly)? |in|un|ir|im)?(?:correct|right|wrong|true|false|supported|complete|valid|accurate|relevant|good|bad|poor"
@@ -286,5 +303,9 @@ def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     spaces, so a Chinese neighbour is an edge too."""
     some = sorted({plain(name) for name in names} - {""}, key=lambda name: (-len(name), name))
     word = r"[^\W\u3400-\u9fff]"
-    pattern = f"(?<!{word})(?<!\\d\\.)(?:{'|'.join(map(re.escape, some))})(?!{word}|'\\w|\\.\\d|-\\w)" if some else ""
+    forms = (
+        f"(?:(?-i:{name})|{name}(?=\\W*(?:\\n|\\Z)))" if len(name) == 1 and name.isalpha() else re.escape(name)
+        for name in some
+    )
+    pattern = f"(?<!{word})(?<!\\d\\.)(?<!\\w-)(?:{'|'.join(forms)})(?!{word}|'\\w|\\.\\d|-\\w)" if some else ""
     return re.compile(pattern, re.IGNORECASE)

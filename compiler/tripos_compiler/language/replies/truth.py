@@ -22,7 +22,7 @@ _YES = (
     r"|没有错|是的|是(?![非否不])|对的|对|正确的|正确|没错|属实|成立|真的|真|可以|能|会(?=\W|\Z)"
 )
 _NO = (
-    r"no|nope|not (?:true|correct|right|accurate|really|at all|the case)|false|incorrect|wrong|untrue|inaccurate|negative|(?:of course|certainly|absolutely|definitely) not"
+    r"no|nope|not (?:true|correct|right|accurate|really|at all|the case)|false|incorrect|wrong|untrue|inaccurate|negative|(?:of course|certainly|absolutely|definitely|probably|i'm afraid|i am afraid|i guess) not"
     r"|i (?:do not|don't) (?:think|believe) so|(?:it|this|that|he|she|they) (?:\w+n't|(?:is|does|do|are|was|did|has|have) not)(?=\W*\Z)"
     r"|not(?=\W*\Z)|nein|falsch|stimmt nicht|nicht (?:wahr|richtig)|non|faux|falso|incorrecto|нет|неверно|неправда|неправильно|ложь|لا|خطأ|いいえ"
     r"|正しく(?:ない|ありません)|間違い|间违い|это не так|das stimmt nicht|不是的|不是|不对的|不对|不正确的|不正确|不准确|不属实|不成立|并非如此|否|错误的|错误|错的|错了|错|没有|假的|假|不可以|不能|不会|不行|不(?=\W|\Z)"
@@ -95,6 +95,11 @@ _BOTH = late_pattern(
     re.IGNORECASE,
 )
 _QUESTION = late_pattern(r"[^.!?。!？\n]{0,300}[?？]|(?:是不是|对不对|是否[^,。?]{0,20})[?？,:]")
+_PLEASANTRY = late_pattern(
+    r"\A\W{0,3}(?:thank|thanks|great|good|excellent|nice|interesting|hello|hi|sure|okay|ok|happy to)\b[^.!?\n,]{0,60}[.!]\s+(?=\S)",
+    re.IGNORECASE,
+)
+_LIMITED = late_pattern(r"\s{0,2}(?:only|in part|of some|for some|in some|at times|sometimes)\b", re.IGNORECASE)
 _EITHER = late_pattern(r"对不对|是不是|是否|对吗")
 _CONCLUDES = late_pattern(r"\b(?:so|therefore|thus|hence)\b|所以|因此|综上|故", re.IGNORECASE)
 _SYMBOLS = late_pattern("(?P<yes>[√✓✔✅☑])|(?P<no>[×✗✘❌✕☒])")
@@ -142,6 +147,7 @@ def _read(text: str) -> bool | None:
     flat = _QUESTION.sub(" ", text).strip()
     if not flat:
         return None
+    flat = _PLEASANTRY.sub("", flat) or flat
     opening, closing = _opening(flat), _closing(flat)
     if any(_asks_for_the_wrong(question) for question in _QUESTION.findall(text)):
         stated = _mentioned(flat)
@@ -212,7 +218,7 @@ def _settled(text: str, found: re.Match[str]) -> bool | None:
     """Return what a word says where it stands: its opposite if it is plainly denied, nothing if it is hedged."""
     start, end = _word(found)
     clause = NO_DOUBT.sub(" ", _CLAUSE_END.split(text[:start])[-1])
-    if _UNDECIDED.search(clause) or _QUOTED_WORD.match(text, start - 1):
+    if _UNDECIDED.search(clause) or _LIMITED.match(text, end) or _QUOTED_WORD.match(text, start - 1):
         return None
     denied = len(_NEGATORS.findall(clause))
     if denied:
