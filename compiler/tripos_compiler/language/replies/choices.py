@@ -64,7 +64,7 @@ _SPACE = late_pattern(r"(?<![A-Za-z0-9])\s+|\s+(?![A-Za-z0-9])|(?<=\s)\s+")
 _ENDS = " \t\n.,;:!?。，；：！？、\"'“”‘’「」『』()（）[]【】{}"
 _OPENING = late_pattern(
     rf"\A[{_QUOTES}-]{{0,9}}(?:(?:选项|option|choice|answer)\s?)?[{_QUOTES}]{{0,9}}([A-Z]{{1,2}})(?![A-Za-z0-9'])"
-    rf"(?=[{_QUOTES}]{{0,4}}(?:[.):,;!。、]|\s[-–—]|\Z)|\s{{1,2}}(?:because|since|as|is (?:the )?(?:correct|right|best))\b)",
+    rf"(?=[{_QUOTES}]{{0,4}}(?:[.):,;!。、]|\s[-–—]|\Z)|\s{{1,2}}(?:because|since|as)\b)",
     re.IGNORECASE,
 )
 """A line that begins with the letter of an option."""
@@ -191,10 +191,10 @@ class _Options:
         """Return the option of the last label or verb that affirms one."""
         near = 2 * max(map(len, self.folded), default=0) + _NEAR  # spaces and marks among the text of an option
         places = sorted(
-            [(said.end(), True) for said in _SAID.finditer(text)]
-            + [(said.end(), False) for said in _CHOSEN.finditer(text)]
+            [(said.end(), said.start(), True) for said in _SAID.finditer(text)]
+            + [(said.end(), said.start(), False) for said in _CHOSEN.finditer(text)]
         )
-        for start, labelled in reversed(places[-_LAST:]):
+        for start, label, labelled in reversed(places[-_LAST:]):
             rest = text[start : start + near]
             if _WORD.match(rest) is None and (marked := self.forms.letter.match(rest)) is not None:
                 place = start + marked.start("letters"), start + marked.end("letters")
@@ -203,9 +203,11 @@ class _Options:
                     affirmed = frame_of(text[: place[1]], *place, labelled=labelled) is Frame.AFFIRMED
                 else:
                     affirmed = is_affirmed(text, *place, labelled=labelled)
-                if affirmed and not attributed(text, start):
+                if affirmed and not attributed(text, label):
                     return self._corrected(text, place[1], choice or "")
             elif (found := self.first(rest)) is not None and is_affirmed(text, start, start + 1, labelled=labelled):
+                if attributed(text, label):
+                    continue
                 return self._corrected(text, start, found)
         return None
 

@@ -29,6 +29,8 @@ MARKUP = late_pattern(
     r"</?(?:b|p|i|em|strong|span|div|br|u|code|li|ul|ol|h[1-6])\b[^<>\n]{0,80}>|[*_~`$#>]|\\(?=[$%#&])|\\(?:text|mathrm|mathbf|textbf|rm|bf|textit|mathit)(?![A-Za-z])\s?|\\[()\[\]]|\\quad(?![A-Za-z])|\\[,;! ]"
 )
 """Marks of emphasis, of Markdown and of LaTeX around an answer."""
+_STRUCK = late_pattern(r"~~[^~\n]{1,80}~~|<(?P<tag>s|del|strike)>[^<\n]{1,80}</(?P=tag)>", re.IGNORECASE)
+"""What Markdown and HTML strike out."""
 
 
 def plain(text: str) -> str:
@@ -37,7 +39,7 @@ def plain(text: str) -> str:
     >>> plain("**Ａ 錯**"), plain("\\\\text{B} isn’t")
     ('A 错', "{B} isn't")
     """
-    return MARKUP.sub("", simplified(nfkc(comparable(text))))
+    return MARKUP.sub("", _STRUCK.sub(" ", simplified(nfkc(comparable(text)))))
 
 
 CORRECTION = late_pattern(
@@ -120,12 +122,12 @@ _HELD_AFTER = late_pattern(
 _OPEN_BEFORE = late_pattern(
     r"\b(?:whether|suppose|supposing|assuming|imagine|might|may(?= (?:be|say|think|choose))|could|perhaps|possibly|maybe"
     r"|temp(?:ting|ted)|mistake|misconception|trap|distractor|confus\w+|at first|initially|first thought|originally"
-    r"|some(?:one|body| people| students| may| might| would| could| \w+ (?:say|think|claim|argue|believe|hold))|many (?:people|students)|students?|people|others|they"
+    r"|some(?:one|body| people| students| may| might| would| could| \w+ (?:say|think|claim|argue|believe|hold))|many (?:people|students)|students?(?!')|people|others|they"
     r"|(?:he|she) (?:says?|said|thinks?|thought|chose|picked|answers?|answered)"
-    r"|(?:user|student|author|response|reply|assistant|text|passage|speaker|learner|pupil|key|model)'?s?"
+    r"|(?:user|student|author|response|reply|assistant|text|passage|speaker|learner|pupil|key|model)"
     r" (?:\w+ )?(?:says?|said|chose|chooses|picked|answers?|answered|claims?|claimed|thinks?|wrote|writes|states?)"
     r"|as \w+ as|between|either|compared (?:to|with)|versus|vs|than|like|over"
-    r"|depends on)\b|有人|有的同学|有些|部分同学|同学们?|学生|容易误|误以为|如果|若|假如|假设|倘若|可能|也许|或许|大概|比起?|相比"
+    r"|depends on|prefer\w* \S{1,20} to)\b|有人|有的同学|有些|部分同学|同学们?|学生|容易误|误以为|如果|若|假如|假设|倘若|可能|也许|或许|大概|比起?|相比"
     r"|是不是|是否|会不会|能否|不确定",
     re.IGNORECASE,
 )
@@ -133,7 +135,7 @@ _MISTAKE = late_pattern(
     r"\b(?:mistakes?|traps?|misconceptions?|distractors?|pitfalls?|errors?|误区|易错点?|陷阱)\W{0,3}:", re.IGNORECASE
 )
 _IF = late_pattern(r"\b(?:if|unless|had|were)\b|如果|假如|倘若|假设|若(?!干)", re.IGNORECASE)
-_WOULD_OR_THEN = late_pattern(r"\bwould\b|那么|的话", re.IGNORECASE)
+_WOULD_OR_THEN = late_pattern(r"\bwould\b|如果|假如|倘若", re.IGNORECASE)
 _SUPPOSED_BEFORE = late_pattern(
     r"\A\W{0,3}(?:if|unless|had|were|when)\b|(?<![A-Za-z])(?:if|unless)\b[^,]{0,80}\Z", re.IGNORECASE
 )

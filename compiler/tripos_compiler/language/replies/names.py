@@ -29,7 +29,7 @@ _LABEL = late_pattern(
     r"[\"']?[^\S\n]*+(?:(?:would be|should be|is|was|as|ist|est|es|为|是|应该是|应为|:|=)[^\S\n]*+)+"
     r"|\bi(?:'d| would|'ll| will)? (?:choose|pick|select|say|answer|prefer|rate (?:it|this)(?: as)?|call (?:it|this)|go with"
     r"|classify (?:it|this) as|label (?:it|this)(?: as)?)\s+"
-    r"|^[^\S\n]*[^\W\d][^\n:]{0,29}:[^\S\n]*(?=[^\n]{1,60}$)",
+    r"|(?P<line>^[^\S\n]*[^\W\d][^\n:]{0,29}:[^\S\n]*)(?=[^\n]{1,60}$)",
     re.IGNORECASE | re.MULTILINE,
 )
 """A noun with a copula, a verb, or the head of a line that ends with a name."""
@@ -150,12 +150,10 @@ class _Names(Generic[T]):
             name = self.name.match(text, named.end() if named else label.end())
             if name is None or self._is_listed(text, name.end()):
                 continue
-            others = label["noun"] is not None and _OF_OTHERS.search(text[max(0, label.start() - 24) : label.start()])
-            if others and not (
-                _is_quality(name[0]) and not re.search(r"correct|right|expected|gold|reference", others[0])
-            ):
+            others = _OF_OTHERS.search(text[max(0, label.start() - 24) : label.start()]) if label["noun"] else None
+            if others and _is_quality(name[0]) is (_OF_THE_KEY.search(others[0]) is not None):
                 continue
-            if label["noun"] is None and not re.match(r"[\"')\].。!]{0,3}\s*(?:$|[,;(]|\n)", text[name.end() :]):
+            if label["line"] is not None and not _LINE_ENDS.match(text, name.end()):
                 continue
             if self._is_affirmed(text, *name.span(), labelled=True):
                 return self._corrected(text, name.end(), [self._value(name[0])])
@@ -200,27 +198,29 @@ class _Names(Generic[T]):
         """Return the names that sentences predicate of something, in a text that is not long."""
         if len(text) > _LONG:
             text = text[: text.find("\n")] if 0 < text.find("\n") <= _LONG else brief(text)
-        found = {}
-        for name in self._mentions(text):
-            if _COPULA.search(text[: name.start()]) and _CLAUSE_ENDS.match(text, name.end()):
-                if self._is_affirmed(text, *name.span()):
-                    found[name.start()] = name[0]
-                    if self._is_listed(text, name.end()):
-                        return list(self.folded.values())
+        found = {
+            name.start(): name
+            for name in self._mentions(text)
+            if _COPULA.search(text[: name.start()])
+            and _CLAUSE_ENDS.match(text, name.end())
+            and self._is_affirmed(text, *name.span())
+        }
+        if any(self._is_in_list(text, name) for name in found.values()):
+            return list(self.folded.values())
         concluded = [name for start, name in found.items() if _CONCLUDES.search(_sentence(text, start))]
         primary = [name for start, name in found.items() if _PRIMARY.search(_sentence(text, start))]
-        return list({self._value(name): None for name in concluded or primary or found.values()}) or None
+        return self._values(concluded or primary or found.values())
 
     def mentioned(self, text: str) -> list[T] | None:
         """Return the names that a short text affirms."""
-        found = {}
         short = brief(text)
-        for name in self._mentions(short):
-            if self._is_affirmed(short, *name.span()):
-                found[self._value(name[0])] = None
-                if self._is_listed(short, name.end()):
-                    return list(self.folded.values())
-        return list(found) or None
+        found = [name for name in self._mentions(short) if self._is_affirmed(short, *name.span())]
+        if any(self._is_in_list(short, name) for name in found):
+            return list(self.folded.values())
+        return self._values(found)
+
+    def _values(self, names: Iterable[re.Match[str]]) -> list[T] | None:
+        return list({self._value(name[0]): None for name in names}) or None
 
     def _mentions(self, text: str) -> Iterator[re.Match[str]]:
         return (name for name in self.mention.finditer(text) if name[0] and not _ARTICLE_A.match(text, name.start()))
@@ -233,35 +233,61 @@ class _Names(Generic[T]):
     def _is_listed(self, text: str, end: int) -> bool:
         """Return true if another name follows as one of several."""
         listed = _LIST_SIGN.match(text, end)
-        return listed is not None and self.name.match(text, listed.end()) is not None
+        if listed is None or (listed[0].strip() == "to" and text[end - 1 : end].isupper()):
+            return False
+        other = self.name.match(text, listed.end())
+        return other is not None and other[0] != ""
+
+    def _is_in_list(self, text: str, name: re.Match[str]) -> bool:
+        """Return true if a name stands beside others that may as well be meant."""
+        before = text[: name.start()]
+        return self._is_listed(text, name.end()) or any(
+            listed.end() == len(before) and listed[0].strip() != "to"
+            for other in self.mention.finditer(before)
+            if other[0] and (listed := _LIST_SIGN.match(before, other.end())) is not None
+        )
 
     def _is_affirmed(self, text: str, start: int, end: int, *, labelled: bool = False) -> bool:
         before = text[max(0, start - 80) : start]
-        clause = re.split(r"[.!?。！？\n;]", before)[-1]
+        clause = _SENTENCE_ENDS.split(before)[-1]
         if _HEDGED.search(clause) or _HEDGED_BEHIND.match(text, end) or _PART.search(re.split(r"[,:]", clause)[-1]):
             return False
-        if len(text[start:end]) > 1:
-            behind = _NOUN_BEHIND.match(text, end)
-            if (
-                behind is not None
-                and not labelled
-                and not (_IS_A.search(before) or (not _ARTICLE.search(before) and _COPULA.search(before)))
-            ):
-                return False
-            if not labelled and (
-                _MODAL.search(before)
-                or re.match(r"[\"'] (?:is|was|means)\b", text[end:])
-                or (re.search(r"\bI\s+\Z", before) and text[end : end + 4] == " to ")
-            ):
-                return False
-        elif re.match(
-            r" (?:is|was) (?!(?:much |clearly |slightly |far |the |a )*(?:better|best|stronger|winner|superior|preferable|right|correct))\w+",
-            text[end:],
+        if end - start == 1 and _COMPARED_BEHIND.match(text, end):
+            return False
+        if (
+            end - start > 1
+            and not labelled
+            and (self._is_attribute(text, end, before) or _is_supposed(text, end, before))
         ):
             return False
         return frame_of(text, start, end, labelled=labelled) in (Frame.AFFIRMED, Frame.HELD)
 
+    def _is_attribute(self, text: str, end: int, before: str) -> bool:
+        """Return true if a name only describes the noun behind it: `the correct year`."""
+        if _NOUN_BEHIND.match(text, end) is None or self._is_listed(text, end) or _IS_A.search(before):
+            return False
+        return _ARTICLE.search(before) is not None or _COPULA.search(before) is None
 
+
+def _is_supposed(text: str, end: int, before: str) -> bool:
+    """Return true if a name is what something should be or is called: `should comply`, `"correct" is a word`."""
+    if _JUDGED.search(before):
+        return False
+    of_the_writer = re.search(r"\bI\s+\Z", before) is not None and text[end : end + 4] == " to "
+    return of_the_writer or _MODAL.search(before) is not None or _CALLED.match(text, end) is not None
+
+
+_OF_THE_KEY = late_pattern("correct|right|final|正确", re.IGNORECASE)
+_LINE_ENDS = late_pattern(r"[\"')\].。!]{0,3}\s*(?:$|[,;(]|\n)")
+_SENTENCE_ENDS = late_pattern(r"[.!?。！？\n;]")
+_CALLED = late_pattern(r"[\"'] (?:is|was|means)\b")
+_COMPARED_BEHIND = late_pattern(
+    r" (?:is|was) (?!(?:much |clearly |slightly |far |the |a )*(?:better|best|stronger|winner|superior|preferable|right|correct))\w"
+)
+_JUDGED = late_pattern(
+    r"\b(?:judge|consider|find|deem|rate|believe|appears?|seems?|proves?|turns out|held)\b[^.;]*\bto be\s\Z",
+    re.IGNORECASE,
+)
 _CONCLUDES = late_pattern(
     r"\b(?:so|therefore|thus|hence|overall)\b[^,;]*\Z|(?:因此|所以|综上|总之|故)[^,;]*\Z", re.IGNORECASE
 )

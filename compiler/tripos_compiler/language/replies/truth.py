@@ -100,6 +100,13 @@ _PLEASANTRY = late_pattern(
     re.IGNORECASE,
 )
 _LIMITED = late_pattern(r"\s{0,2}(?:only|in part|of some|for some|in some|at times|sometimes)\b", re.IGNORECASE)
+_CONDITION = late_pattern(r"\b(?:if|otherwise|when|unless)\b|如果|否则|若", re.IGNORECASE)
+_OF_A_PERSON = late_pattern(
+    r"(?:\b(?:student|user|candidate|pupil|learner)(?:'s)? (?:answer|reply|response|choice|says|said|wrote)"
+    r"|(?:学生|考生|用户)的?(?:答案|回答|选择))"
+    r"\W{0,3}(?:(?:is|was|是|为)\W{0,3})?(?:yes|no|true|false|对|错|是|否|不是)\W*\Z",
+    re.IGNORECASE,
+)
 _EITHER = late_pattern(r"对不对|是不是|是否|对吗")
 _CONCLUDES = late_pattern(r"\b(?:so|therefore|thus|hence)\b|所以|因此|综上|故", re.IGNORECASE)
 _SYMBOLS = late_pattern("(?P<yes>[√✓✔✅☑])|(?P<no>[×✗✘❌✕☒])")
@@ -210,6 +217,8 @@ def _closing(text: str) -> bool | None:
     if not sentences:
         return None
     last = sentences[-1][-200:]
+    if _CONDITION.search(last) or _OF_A_PERSON.search(last):
+        return None
     found = _CLOSES.search(last)
     return None if found is None or not _COPULA.search(last[: _word(found)[0]]) else _settled(last, found)
 
@@ -251,6 +260,6 @@ def _mentioned(text: str) -> bool | None:
         return symbols.pop() if len(symbols) == 1 else None
     found: set[bool | None] = set()
     for each in _STATED.finditer(short):
-        if frame_of(short, *_word(each)) is not Frame.OPEN:
+        if frame_of(short, *_word(each)) is not Frame.OPEN and not _OF_A_PERSON.search(short[: each.end()]):
             found.add(_settled(short, each))
     return found.pop() if len(found) == 1 else None

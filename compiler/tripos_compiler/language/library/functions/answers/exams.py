@@ -9,14 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 
+from tripos_compiler.language.replies.frames import plain
 from tripos_compiler.language.replies.late_patterns import late_pattern
 from tripos_compiler.language.replies.letters import GOES_ON, PRONOUN, are_options
-from tripos_compiler.language.replies.text import nfkc
+from tripos_compiler.language.replies.text import answer_of
 
-_SIMPLE = str.maketrans(
-    "對錯確誤選應為項說無題斷實屬問結論該兩與還準關當擇沒綜總從這條",
-    "对错确误选应为项说无题断实属问结论该两与还准关当择没综总从这条",
-)
 _BOX = late_pattern(r"\\boxed\s{0,9}\{(?:\\(?:text|mathrm|mathbf)\s{0,9}\{([^{}]*)\}|([^{}]*))\}")
 _FIELD = late_pattern(
     r'"(?:正确|最终)?(?:答案|选项|判断|answers?|final_answer|choice|option|verdict)"\s{0,9}:\s{0,9}'
@@ -59,8 +56,7 @@ def normalised_answer(answer: str) -> str:
     >>> normalised_answer("<think>Ａ?</think>應選Ｂ")
     '应选B'
     """
-    said = nfkc(answer).translate(_SIMPLE)
-    return (said.rpartition("</think>")[2].strip() or said).strip()
+    return plain(answer_of(answer)).strip()
 
 
 def read_marked(text: str, read: Callable[[str], list[str]]) -> list[str]:
