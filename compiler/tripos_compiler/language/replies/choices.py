@@ -11,23 +11,40 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import pairwise
 
-from tripos_compiler.language.replies.frames import CORRECTION, Frame, attributed, frame_of, is_affirmed, plain
+from tripos_compiler.language.replies.frames import (
+    CORRECTION,
+    Frame,
+    attributed,
+    frame_of,
+    is_affirmed,
+    is_of_a_person,
+    plain,
+)
 from tripos_compiler.language.replies.late_patterns import late_pattern
-from tripos_compiler.language.replies.letters import ALPHABET, GOES_ON, NUMERAL, PRONOUN, index_of, letters_at
+from tripos_compiler.language.replies.letters import (
+    ALPHABET,
+    GOES_ON,
+    NUMERAL,
+    PRONOUN,
+    are_options,
+    index_of,
+    letters_at,
+)
 from tripos_compiler.language.replies.places import boxed, field_of, lines_of, tag_of, until_reasons
 from tripos_compiler.language.replies.text import answer_of, nfkc
 from tripos_compiler.source import dataclass
 
 _QUOTES = r"\s\"'“”‘’「」『』()\[\]{}【】〔〕《》<>"
-_AND = r"(?:[、,，/&+]|和|与|或者?|及|以及|还是|and|or|and/or)"
+_AND = r"(?:[、,，/&+]|和|与|或者?|及|以及|还是|and|or|and/or|und|oder|et|ou|y|o|и|или|と)"
 _IS = (
-    r"(?:应该是|应该为|应当是|应是|应为|应选|选择|选|就是|是|为|即|would be|should be|must be|has to be|will be|is|was"
-    r"|remains|seems to be|appears to be|ist|lautet|est|es|é|は)"
+    r"(?:应该是|应该为|应当是|应是|应为|应选|选择|选|就是|是|为|即|would be|should be|must be|has to be|will be|is|was|are|were"
+    r"|remains|seems to be|appears to be|ist|sind|lautet|est|sont|es|son|é|は)"
 )
 _NOUN = (
-    r"(?:答案|answer|正确(?:的)?选项|正确(?:的)?(?:一)?项|antwort|lösung|réponse|respuesta|ответ|正解|答え|الجواب"
-    r"|(?:correct|right|best|final|most (?:appropriate|accurate|likely)) (?:option|choice|one|statement)"
+    r"(?:答案|answers?|正确(?:的)?选项|正确(?:的)?(?:一)?项|antwort|lösung|réponse|respuesta|ответ|正解|答え|الجواب"
+    r"|(?:correct|right|best|final|most (?:appropriate|accurate|likely)) (?:option|choice|one|statement)s?"
     r"|my (?:final )?(?:choice|pick|selection)|(?<![A-Za-z])(?:choice|selection)(?=\s{0,3}:))"
 )
 _SAID = late_pattern(
@@ -72,6 +89,15 @@ _CONCLUSION = late_pattern(
     r"[:=]\s|\b(?:so|therefore|thus|hence|finally|overall|which leaves|leaving|also|donc)\b[,:]?\s|(?:因此|所以|综上|总之|故)[,:]?",
     re.IGNORECASE,
 )
+_ONLY_LETTERS = late_pattern(
+    r"(?=[^A-Za-z]*(?:选?项|[Oo]ption|[Aa]nswer)?[^A-Za-z]*[A-Za-z](?![a-z]))"
+    r"(?:(?![√✓✔✅☑×✗✘❌✕☒])[\W\d_]|[第题和与及选项以小]|(?:and|or|und|et|y|[Oo]ptions?|[Aa]nswers?)(?![A-Za-z])|[A-Z](?![a-z])|[a-h](?![A-Za-z]))+"
+)
+"""Letters and nothing else but what stands between and around them."""
+_JOINS = late_pattern(
+    rf"[{_QUOTES}]{{0,6}}(?:{_AND}[{_QUOTES}]{{0,6}}){{0,2}}(?:(?:选项|项|[Oo]ptions?)\s?)?", re.IGNORECASE
+)
+_CHOICE_OF = late_pattern(r"(?:options|choices|alternatives|possible answers?|候选|可选|选项)\W*\Z", re.IGNORECASE)
 _LISTED = late_pattern(
     r"[\s\"')\]]{0,3}(?:,|、|/|&|\b(?:and|or)\b|和|与|或者?|及)\s?(?:or |and )?[\"'(\[]{0,2}[A-Za-z](?![A-Za-z'])"
 )
@@ -86,23 +112,45 @@ def chosen_letter(text: str, options: Sequence[str]) -> str | None:
     >>> chosen_letter("A: wrong\\nB: right\\nC: wrong", ["", "", ""]), chosen_letter("Anything but A", ["", ""])
     ('B', None)
     """
+    return _choose(answer_of(text), _options_of(options)) or None
+
+
+def chosen_letters(text: str) -> str:
+    """Return the letters of the options that a reply chooses, in its order; empty if it chooses none. The options are
+    not known, so letters up to H count, and those after where nothing else is said.
+
+    >>> chosen_letters("The answers are B and D, not A."), chosen_letters("A: wrong\nB: right\nC: right")
+    ('BD', 'BC')
+    """
     said = answer_of(text)
+    options = _Options(
+        ("",) * (ALPHABET if _ONLY_LETTERS.fullmatch(plain(said)) else _FEWEST), cased=False, several=True
+    )
+    letters = _choose(said, options) or ""
+    return letters if are_options(letters) or "".join(sorted(letters)) == letters else ""
+
+
+def _options_of(options: Sequence[str]) -> _Options:
     written = [plain(option).strip() for option in options]
     cased = len({_folded(each) for each in written}) < len({_folded(each, cased=True) for each in written})
-    texts = _Options(tuple(_folded(each, cased) for each in written), cased)
+    return _Options(tuple(_folded(each, cased) for each in written), cased)
+
+
+def _choose(said: str, options: _Options) -> str | None:
+    """Return the letters that an answer chooses; an empty text if there are too many; None if there are none."""
     for form in (field_of(said), boxed(nfkc(said))):
         if form is not None and form != said:
-            return texts.of_form(plain(form).strip())
+            return options.of_form(plain(form).strip())
     if (tagged := tag_of(said)) is not None:
-        return chosen_letter(tagged, options)
+        return _choose(tagged, options)
     whole = plain(said).strip()
-    if (found := texts.named(whole)) is not None:
+    if (found := options.named(whole)) is not None:
         return found
     for part in dict.fromkeys(filter(None, (until_reasons(whole).strip(), whole))):
-        for find in (texts.announced, texts.concluded, texts.by_itself, texts.mentioned):
+        for find in (options.announced, options.concluded, options.by_itself, options.mentioned):
             choice = find(part)
             if choice is not None:
-                return choice or None
+                return choice
     return None
 
 
@@ -129,16 +177,16 @@ def _forms(options: int) -> _Forms:
     one = rf"(?:{pair}(?!{PRONOUN})[A-Za-{small}])" if last == "Z" else rf"(?:(?!{PRONOUN})[A-{last}a-{small}])"
     more = (
         rf"(?:[{_QUOTES}]{{0,9}}(?:(?![,，]){_AND}[{_QUOTES}]{{0,9}}{one}(?! [a-z]{{2}})|[,，][{_QUOTES}]{{0,9}}(?:and |or )?{one}(?={_LIST_ENDS})"
-        rf"|[A-{last}])(?![A-Za-z']))"
+        rf"|[A-{last}]{{1,8}})(?![A-Za-z']))"
     )
     single = rf"{pair}(?<![a-z])[a-{small}](?![a-z])|[A-{last}]"
     together = "[A-H]{1,8}" if last == "H" else rf"[A-H]{{2,8}}|{pair}[A-{last}]"
     return _Forms(
         letter=re.compile(
-            rf"[{_QUOTES}]{{0,9}}(?:选项|[Oo]ption|[Cc]hoice)?[{_QUOTES}]{{0,9}}(?P<letters>{one}{more}{{0,9}})(?![A-Za-z'0-9])"
+            rf"[{_QUOTES}]{{0,9}}(?:选项|[Oo]ptions?|[Cc]hoices?)?[{_QUOTES}]{{0,9}}(?P<letters>{one}{more}{{0,9}})(?![A-Za-z'0-9])"
         ),
         first=re.compile(
-            rf"[{_QUOTES}]{{0,9}}(?:选项|[Oo]ption)?[{_QUOTES}]{{0,9}}(?P<letters>[A-{last}a-{small}]{{1,9}})"
+            rf"[{_QUOTES}]{{0,9}}(?:选项|[Oo]ptions?)?[{_QUOTES}]{{0,9}}(?P<letters>[A-{last}a-{small}]{{1,9}})"
             r"(?P<rest>(?![A-Za-z]).*)",
             re.DOTALL,
         ),
@@ -154,21 +202,24 @@ class _Options:
 
     folded: tuple[str, ...]
     cased: bool
+    several: bool = False
+    """Several options may be chosen."""
 
     @property
     def forms(self) -> _Forms:
         return _forms(len(self.folded))
 
     def one(self, letters: Iterable[str]) -> str | None:
-        """Return the one letter among these, where it is that of an option."""
-        chosen = {letter.upper() for each in letters for letter in self.forms.single.findall(each)}
-        if len(chosen) != 1:
+        """Return the letters among these, where they are those of options; one, unless several may be chosen."""
+        chosen = list(dict.fromkeys(letter.upper() for each in letters for letter in self.forms.single.findall(each)))
+        if not chosen or (len(chosen) > 1 and not self.several):
             return None
-        (letter,) = chosen
-        return letter if index_of(letter) < len(self.folded) else None
+        return "".join(chosen) if all(index_of(letter) < len(self.folded) for letter in chosen) else None
 
     def of_form(self, form: str) -> str | None:
         """Return the option that a field or a box is about."""
+        if self.several:
+            return self._opening(form)
         opening = None if (found := self.named(form)) is not None else _OPENING.match(form)
         if opening is None or _LISTED.match(form, opening.end(1)) or not is_affirmed(form, *opening.span(1)):
             return found
@@ -176,6 +227,8 @@ class _Options:
 
     def named(self, place: str) -> str | None:
         """Return the option that a place is all about: its letter, its text, or both."""
+        if self.several:
+            return self._only_letters(place)
         folded = _folded(place, self.cased)
         same = [index for index, option in enumerate(self.folded) if option and option == folded]
         if len(same) == 1:
@@ -186,6 +239,15 @@ class _Options:
             return None
         rest = _folded(first["rest"], self.cased)
         return letter if not rest or rest == self.folded[index_of(letter)] else None
+
+    def _only_letters(self, place: str) -> str | None:
+        """Return the letters of a place that has nothing else."""
+        if _ONLY_LETTERS.fullmatch(place) is None:
+            return None
+        letters = re.sub(r"(?:and|or|und|et|y|[Oo]ptions?|[Aa]nswers?)(?![A-Za-z])", " ", place)
+        if not all(are_options(run.upper()) for run in re.findall("[A-Za-z]+", letters)):
+            return None
+        return self.one([letters]) if letters.isupper() or not re.search("[A-Z]", letters) else None
 
     def announced(self, text: str) -> str | None:
         """Return the option of the last label or verb that affirms one."""
@@ -213,7 +275,7 @@ class _Options:
 
     def _has_own_text(self, letter: str, rest: str) -> bool:
         """Return true if the text of an option stands behind its letter."""
-        option = self.folded[index_of(letter)]
+        option = "" if self.several else self.folded[index_of(letter)]
         return bool(option) and _folded(rest, self.cased).startswith(option)
 
     def _corrected(self, text: str, end: int, choice: str) -> str:
@@ -225,16 +287,26 @@ class _Options:
     def concluded(self, text: str) -> str | None:
         """Return the option that the last segment of a text is, behind a conclusion or a colon."""
         breaks = [mark.end() for mark in _CONCLUSION.finditer(text, max(0, len(text) - 4 * _NEAR))]
-        return next((found for start in breaks[-2:] if (found := self.named(text[start:])) is not None), None)
+        return next(
+            (
+                found
+                for start in breaks[-2:]
+                if not _CHOICE_OF.search(text[:start]) and (found := self.named(text[start:])) is not None
+            ),
+            None,
+        )
 
     def by_itself(self, text: str) -> str | None:
         """Return the option that a line of its own names, at the head or else at the end."""
         lines = list(lines_of(text))
+        if not lines:
+            return None
         openings = [opening for line in lines if (opening := self._opening(line)) is not None]
-        first = self._opening(lines[0]) if lines else None
-        if first is not None and len(set(openings)) == 1:
-            return self._corrected(text, text.index(lines[0]) + len(lines[0]), first)
-        last = self.named(lines[-1]) if lines else None
+        first = self._opening(lines[0])
+        if first is not None and (len(set(openings)) == 1 or (self.several and len(lines) == len(openings))):
+            letters = self.one(openings) or ""
+            return self._corrected(text, text.index(lines[0]) + len(lines[0]), letters)
+        last = self.named(lines[-1])
         if last is not None:
             return last if {self.named(line) for line in lines} <= {None, last} else ""
         return None
@@ -243,6 +315,14 @@ class _Options:
         """Return the option that a line begins with, if it affirms it."""
         if (named := self.named(line)) is not None:
             return named
+        if self.several and (opening := self.forms.letter.match(line)) is not None:
+            ends = re.match(r"[\s\"')\]]{0,4}(?:[.):,;!。、]|\s[-–—]|\Z|选?项)", line[opening.end() :])
+            if (
+                ends is not None
+                and line[opening.start("letters")].isupper()
+                and is_affirmed(line, *opening.span("letters"))
+            ):
+                return self.one([opening["letters"]])
         opening = _OPENING.match(line)
         if opening is None or _LISTED.match(line, opening.end(1)) or _ARTICLE.match(line, opening.start(1)):
             return None
@@ -255,14 +335,19 @@ class _Options:
         """Return the only option that is affirmed, by its letter or else by its text; one that a verdict holds
         (`B is correct`) before others."""
         blank = _NO_LETTER.sub(lambda found: " " * len(found[0]), text)
-        frames: dict[Frame, set[str]] = {frame: set() for frame in Frame}
+        frames: dict[Frame, list[re.Match[str]]] = {frame: [] for frame in Frame}
         for found in self.forms.alone.finditer(blank):
-            frames[frame_of(blank, *found.span())].add(found[0])
-        if len(held := frames[Frame.HELD]) == 1:
-            return self.one(held)
+            if not is_of_a_person(blank, found.start()):
+                frames[frame_of(blank, *found.span())].append(found)
+        held = self.one(each[0] for each in frames[Frame.HELD])
+        if held is not None:
+            return held
+        affirmed = sorted(frames[Frame.HELD] + frames[Frame.AFFIRMED], key=re.Match.start)
+        if affirmed and self.several:
+            gaps = [blank[one.end() : other.start()] for one, other in pairwise(affirmed)]
+            return (self.one(each[0] for each in affirmed) or "") if all(map(_JOINS.fullmatch, gaps)) else ""
         if any(frames.values()):
-            affirmed = held | frames[Frame.AFFIRMED]
-            return (self.one(affirmed) or "") if affirmed else None
+            return (self.one(each[0] for each in affirmed) or "") if affirmed else None
         return self._mentioned_text(_folded(text, self.cased))
 
     def first(self, rest: str) -> str | None:

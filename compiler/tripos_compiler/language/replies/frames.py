@@ -61,11 +61,11 @@ _BREAK = late_pattern(
     re.IGNORECASE,
 )
 _LIST = late_pattern(
-    r"(?:(?<![A-Za-z0-9])\(?[A-Za-z]\)?\s{0,2}(?:,\s?(?:and|or|nor)?|、|/|&|\band\b|\bor\b|\bnor\b|和|与|或者?|及)\s{0,2}){1,9}\Z"
+    r"(?:(?<![A-Za-z0-9])(?:选项|[Oo]ptions? )?\(?[A-Za-z]\)?选?项?\s{0,2}(?:,\s?(?:and|or|nor)?|、|/|&|\band\b|\bor\b|\bnor\b|和|与|或者?|及)\s{0,2}){1,9}\Z"
 )
 """Options before one in a list, which share what is said of it: `neither A nor B`, `不是A、B`."""
 _LIST_AFTER = late_pattern(
-    r"(?:\s{0,2}(?:,\s?(?:and|or|nor)?|、|/|&|\band\b|\bor\b|\bnor\b|和|与|或者?|及)\s{0,2}\(?[A-Za-z]\)?(?![A-Za-z0-9'])){1,9}"
+    r"(?:\s{0,2}(?:,\s(?:and|or|nor)?|、|/|&|\band\b|\bor\b|\bnor\b|和|与|或者?|及)\s{0,2}(?:选项|[Oo]ptions? )?\(?[A-Za-z]\)?(?![A-Za-z0-9'])){1,9}"
 )
 _NO_DENIAL = late_pattern(
     r"\bnot (?:only|just|merely|simply|surprisingly)\b|\bno doubt\b|\bwithout (?:a |any )?(?:doubt|question)\b"
@@ -100,13 +100,13 @@ _IS = (
     r"|remains?|as|stands?) )"
 )
 _DENIED_AFTER = late_pattern(
-    rf"\s?\((?:false|wrong|incorrect|no|not\b[^()]{{0,40}}|✗|×|错误?|不[^()]{{0,12}})\)|[\s\"')\]}}]{{0,4}}{_OPTION}\s{{0,2}}(?:[:=→|–—-]\s{{0,2}}|[.、]\s?(?=(?:wrong|incorrect|false|not)\b|[错不有]))?"
+    rf"\s?\((?:false|wrong|incorrect|no|not\b(?! \(?[A-Z]\b)[^()]{{0,40}}|✗|×|错误?|不[^()]{{0,12}})\)|[\s\"')\]}}]{{0,4}}{_OPTION}\s{{0,2}}(?:[:=→|–—-]\s{{0,2}}|[.、]\s?(?=(?:wrong|incorrect|false|not)\b|[错不有]))?"
     rf"(?:(?:{_IS}|(?:is|'s|are)\s)?{_ADVERBS}(?:wrong|incorrect|false|untrue|not|never|worse|inferior|invalid|impossible"
     r"|implausible|irrelevant|unlikely|excluded|eliminated|ruled out|out(?= of the question| because|[.,;!]|\Z)|rejected|discarded"
     r"|distractors?|traps?|weaker|less|ineligible|falsch|faux|fausse|incorrecta|incorrecto|falsa|falso|nicht|off(?= the table|[.,;!]|\Z)|no(?=\s*[.,;!]|\s*\Z)|inaccurate|unrelated)\b"
     r"|\w+n't\b|cannot\b|can not\b|(?:does|do|did|will|would|could|should|can|has|have) (?:not|never)\b|fails?\b"
     r"|contradicts?\b|makes? no\b|has no\b|have no\b|misses\b|ignores\b|omits\b|lacks?\b|confuses\b|is ruled\b|×|✗|✘|❌|n'est pas|は[间間]违|は(?:間違|不正解)|не(?:вер|прав|подход)|は(?:間違|誤|違|不正解|正しくない)|خطأ"
-    r"|(?:的?(?:说法|表述|观点|内容|叙述)|选?项|都|均|皆|也|全|显然|明显|是|就|\s|则|并|完全|确实|属于)*"
+    r"|(?:的?(?:说法|表述|观点|内容|叙述)|选?项|都|均|皆|也|全|显然|明显|是|就|\s|则|并|可以?|能够|应该?|完全|确实|属于)*"
     r"(?:错|不正确|不对|不符|不合|不当|不选|不是|不能|不可|不成立|不属|不适|不恰当|有误|无关|排除|被排除|与[^,。]{0,8}(?:无关|不符|矛盾)))",
     re.IGNORECASE,
 )
@@ -114,7 +114,7 @@ _HELD_AFTER = late_pattern(
     rf"\s?\((?:true|correct|right|yes|✓|√|对|正确)\)|[\s\"')\]}}]{{0,4}}{_OPTION}\s{{0,2}}(?:(?:[:=→|–—-]\s{{0,2}}|\.\s?(?=(?:right|correct|true)\b)|(?:{_IS}|(?:is|'s)\s)){_FIRM_ADVERBS}"
     r"(?:right|correct|true|valid|yes|accurate|(?:only |right |correct |best |final |most \w+ )?(?:answer|choice|option|one)\b"
     r"|best|better|stronger|superior|preferable|winner|the winner|fits?\b|matches\b)"
-    r"|richtig|korrekt|correcta?|correcto|(?:fits|matches|works|wins|holds|is it|it is)(?=[\s.,;!]|\Z)|√|✓|✔|✅|は正"
+    r"|richtig|korrekt|correcta?|correcto|(?:fits|matches|works|wins|holds|is it|it is)(?=[\s.,;!]|\Z)|[:=→|–—-]?\s{0,2}[√✓✔✅]|は正"
     r"|[.、]?\s?(?:的?(?:说法|表述|观点|内容|叙述)|选?项|都|均|也|显然|明显|是|才|\s|则|最|完全|确实|属于)*"
     r"(?:正确|对(?![A-Za-z于比应照话象])|符合|成立|(?:本题)?(?:正确)?答案|恰当|合适|更好|更优))",
     re.IGNORECASE,
@@ -126,7 +126,7 @@ _OPEN_BEFORE = late_pattern(
     r"|(?:he|she) (?:says?|said|thinks?|thought|chose|picked|answers?|answered)"
     r"|(?:user|student|author|response|reply|assistant|text|passage|speaker|learner|pupil|key|model)"
     r" (?:\w+ )?(?:says?|said|chose|chooses|picked|answers?|answered|claims?|claimed|thinks?|wrote|writes|states?)"
-    r"|as \w+ as|between|either|compared (?:to|with)|versus|vs|than|like|over"
+    r"|as \w+ as|between|either|(?:the )?(?:options|choices|alternatives|possible answers?)(?: are|:| include)|(?:one|which|any) of|compared (?:to|with)|versus|vs|than|like|over"
     r"|depends on|prefer\w* \S{1,20} to)\b|有人|有的同学|有些|部分同学|同学们?|学生|容易误|误以为|如果|若|假如|假设|倘若|可能|也许|或许|大概|比起?|相比"
     r"|是不是|是否|会不会|能否|不确定",
     re.IGNORECASE,
@@ -148,6 +148,7 @@ _OPEN_AFTER = late_pattern(
     re.IGNORECASE,
 )
 _CONDITION_BEHIND = late_pattern(r"[^.;。\n]{0,60}\b(?:if|unless|had)\b", re.IGNORECASE)
+_BETWEEN = late_pattern(r"[\s\"')]{0,3}(?:之间|的?(?:区别|差异|不同|异同))")
 _SIGNS = late_pattern(r"(?:(?P<held>[✅✓✔√])|[❌✗✘×])\s{0,2}(?:选项|[Oo]ption)?\s{0,2}\Z")
 _SO_IS = late_pattern(r"\b(?:so|as) (?:is|are|does)\s+\Z", re.IGNORECASE)
 _WOULD = late_pattern(r"\b(?:would|were)\b[^,.;]{0,20}\Z", re.IGNORECASE)
@@ -185,7 +186,7 @@ def frame_of(text: str, start: int, end: int, *, labelled: bool = False) -> Fram
         return Frame.OPEN
     if _IF.search(before) and (not labelled or _WOULD_OR_THEN.search(before)):
         return Frame.OPEN
-    behind = after[_skipped(after) :]
+    behind = after if labelled else after[_skipped(after) :]
     sign = _SIGNS.search(before if (listed := _LIST.search(before)) is None else before[: listed.start()])
     if sign is not None:
         return Frame.HELD if sign["held"] else Frame.DENIED
@@ -193,7 +194,7 @@ def frame_of(text: str, start: int, end: int, *, labelled: bool = False) -> Fram
         return Frame.HELD
     if _DENIED_AFTER.match(behind) or _DENIED_AFTER.match(after):
         return Frame.DENIED
-    if _OPEN_AFTER.match(after) or _is_quoted(text, begin, finish, start, end):
+    if _OPEN_AFTER.match(after) or _BETWEEN.match(behind) or _is_quoted(text, begin, finish, start, end):
         return Frame.OPEN
     if _WOULD.search(before) and _CONDITION_BEHIND.match(after):
         return Frame.OPEN
@@ -240,17 +241,31 @@ def is_affirmed(text: str, start: int, end: int, *, labelled: bool = False) -> b
     return frame_of(text, start, end, labelled=labelled) in (Frame.AFFIRMED, Frame.HELD)
 
 
-_OF_SOMEBODY = late_pattern(
-    r"\b(?:student|user|candidate|pupil|learner|he|she|they|someone|many|some|their|his|her|wrong|incorrect|second|2nd|third|alternative|another|runner-up|worst|least|backup)(?:'s)?\b[^.;:!?\n]{0,40}\Z"
-    r"|(?:学生|考生|同学|错误)的?[^。;:!?\n]{0,12}\Z",
+_OF_A_PERSON = late_pattern(
+    r"\b(?:student|user|candidate|pupil|learner)(?:'s)?\b[^.;:!?\n]{0,40}\Z|(?:学生|考生|同学|用户)的?[^。;:!?\n]{0,12}\Z",
     re.IGNORECASE,
 )
+_OF_ANOTHER = late_pattern(
+    r"\b(?:he|she|they|someone|many|some|their|his|her|wrong|incorrect|second|2nd|third|alternative|another|runner-up|worst|least"
+    r"|backup|possible)\b[^.;:!?\n]{0,40}\Z|错误的[^。;:!?\n]{0,12}\Z",
+    re.IGNORECASE,
+)
+_FAR = 80
+
+
+def is_of_a_person(text: str, start: int) -> bool:
+    """Return true if what stands at a place is said to be the answer of a person who was asked.
+
+    >>> is_of_a_person("The student's answer is A", 24), is_of_a_person("The answer is A", 14)
+    (True, False)
+    """
+    return _OF_A_PERSON.search(text[max(0, start - _FAR) : start]) is not None
 
 
 def attributed(text: str, start: int) -> bool:
-    """Return true if what is announced at a place is said to be the answer of somebody else.
+    """Return true if a label that begins at a place announces another answer than that of the writer.
 
-    >>> attributed("The student's answer is A", 23), attributed("The answer is A", 13)
-    (True, False)
+    >>> attributed("The student's answer is A", 14), attributed("The answer is A", 4), attributed("2nd choice: A", 4)
+    (True, False, True)
     """
-    return _OF_SOMEBODY.search(text[max(0, start - 80) : start]) is not None
+    return is_of_a_person(text, start) or _OF_ANOTHER.search(text[max(0, start - _FAR) : start]) is not None

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterator
 
 from tripos_compiler.language.replies.late_patterns import late_pattern
+from tripos_compiler.language.replies.text import ReplyText
 
 _BOXED = late_pattern(r"\\boxed\s{0,9}\{|\\fbox\s{0,9}\{|\\.|[{}]", re.DOTALL)
 _FIELD = late_pattern(
@@ -32,6 +33,7 @@ def boxed(text: str) -> str | None:
     >>> boxed("so $x = \\\\boxed{\\\\frac{1}{2}}$."), boxed("no box")
     ('\\\\frac{1}{2}', None)
     """
+    text = ReplyText.parse(text).answer
     open_: list[tuple[int, bool]] = []
     last: tuple[int, int] | None = None
     for sign in _BOXED.finditer(text):

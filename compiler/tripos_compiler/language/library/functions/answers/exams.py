@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 
+from tripos_compiler.language.replies.choices import chosen_letters
 from tripos_compiler.language.replies.frames import plain
 from tripos_compiler.language.replies.late_patterns import late_pattern
 from tripos_compiler.language.replies.letters import GOES_ON, PRONOUN, are_options
@@ -127,6 +128,7 @@ def _numbered(text: str, read: Callable[[str], list[str]]) -> list[str]:
     ]
 
 
+_QUESTION = late_pattern(r"\b[Qq](?:uestion)?\s?(?=\d)")
 _NONE = late_pattern(r"\bN/A\b", re.IGNORECASE)
 _SMALL_ALONE = late_pattern(r"(?:[^\w]|_)*[a-z](?:(?:[^\w]|[\d_])+[a-z])*(?:[^\w]|_)*")
 _SMALL = late_pattern(r"(?:[^\w]|_)*[a-h](?:(?:[^\w]|[\d_])*[a-h])*(?:[^\w]|_)*")
@@ -198,8 +200,10 @@ def option_letters(answer: str | Collection[str], parts: int = 1) -> list[str]:
     """
     if not isinstance(answer, str):
         return [letter for each in answer for letter in option_letters(each)]
-    text = _NONE.sub(" ", normalised_answer(answer))
-    return read_marked(text, _letters_of) if parts == 1 else read_parts(text, parts, _letters_of, _all_letters)
+    text = _NONE.sub(" ", answer)
+    if parts == 1:
+        return list(chosen_letters(text))
+    return read_parts(_QUESTION.sub("", normalised_answer(text)), parts, _letters_of, _all_letters)
 
 
 def right_or_wrong(answer: str | Collection[str], parts: int = 1) -> list[str]:
