@@ -45,7 +45,7 @@ _IS = (
 _NOUN = (
     r"(?:答案|answers?|正确(?:的)?选项|正确(?:的)?(?:一)?项|antwort|lösung|réponse|respuesta|ответ|正解|答え|الجواب"
     r"|(?:correct|right|best|final|most (?:appropriate|accurate|likely)) (?:option|choice|one|statement)s?"
-    r"|my (?:final )?(?:choice|pick|selection)|(?<![A-Za-z])(?:choice|selection)(?=\s{0,3}:))"
+    r"|(?:my|the) (?:(?!second|2nd|third|other|alternative|next|last|worst)\w+ )?(?:choice|pick|selection|guess|vote)|(?:^|(?<=\n))\W{0,3}(?:correct|right)(?=\s{0,3}:)|(?<!不)正确的(?:一?项)?(?:有|(?=[是为]))|(?:所以|因此|故)[^。;,\n]{0,16}(?=[是为])|(?<![A-Za-z])(?:choice|selection)(?=\s{0,3}:))"
 )
 _SAID = late_pattern(
     rf"{_NOUN}[\"'”」】)\]]{{0,9}}(?:,\s\w{{1,12}}(?: \w{{1,12}})?,)?\s{{0,9}}"
@@ -57,7 +57,7 @@ _SAID = late_pattern(
 _CHOSEN = late_pattern(
     r"(?<![不非没别勿])(?<!不[应能该可会])(?<!不应该)(?:故选择|故选|应选择|应该选择|应该选|应选|因此选|所以选|选择|我选|选)\s{0,9}[:]?"
     r"|而是|\bchoose|\bi(?:'d| would|'ll| will)? (?:choose|pick|select|chose|picked|selected|go with|went with|say|answer)\b"
-    r"|\bi prefer\b|\bgo(?:ing)? with\b|\b(?:that|this|which) leaves\b",
+    r"|\bi prefer\b|\bgo(?:ing)? with\b|\b(?:that|this|which) leaves(?: us with| only)?\b|\bcorresponds? to\b|\blooks like\b|[→⇒]|=>",
     re.IGNORECASE,
 )
 """A verb that chooses."""
@@ -86,7 +86,7 @@ _OPENING = late_pattern(
 )
 """A line that begins with the letter of an option."""
 _CONCLUSION = late_pattern(
-    r"[:=]\s|\b(?:so|therefore|thus|hence|finally|overall|which leaves|leaving|also|donc)\b[,:]?\s|(?:因此|所以|综上|总之|故)[,:]?",
+    r"[:=]\s|[→⇒]\s?|=>|\b(?:so|therefore|thus|hence|finally|overall|which leaves|leaving|also|donc)\b[,:]?\s|(?:因此|所以|综上|总之|故)[,:]?",
     re.IGNORECASE,
 )
 _ONLY_LETTERS = late_pattern(
@@ -98,6 +98,13 @@ _JOINS = late_pattern(
     rf"[{_QUOTES}]{{0,6}}(?:{_AND}[{_QUOTES}]{{0,6}}){{0,2}}(?:(?:选项|项|[Oo]ptions?)\s?)?", re.IGNORECASE
 )
 _CHOICE_OF = late_pattern(r"(?:options|choices|alternatives|possible answers?|候选|可选|选项)\W*\Z", re.IGNORECASE)
+_MORE_LINES = late_pattern(r"(?:[.、:)][^;\n]{0,60}[;\n]\s{0,3}[A-H](?=[.、:)]))+")
+_LINE_VERDICT = late_pattern(
+    r"(?:[-–—:→|(,]|[.、)]\s)\W{0,4}(?:(?P<held>(?:this is |it is |is )?(?:the )?(?:correct|right|true|yes|fits|matches|best)\b|正确|对(?![于比])|符合|[✓✔✅√])"
+    r"|(?:this is |it is |is )?(?:incorrect|wrong|false|not?\b|too \w+|never|does not|doesn't|contradicts)|错|不|排除|[✗✘❌×])",
+    re.IGNORECASE,
+)
+"""A verdict in the line of an option."""
 _LISTED = late_pattern(
     r"[\s\"')\]]{0,3}(?:,|、|/|&|\b(?:and|or)\b|和|与|或者?|及)\s?(?:or |and )?[\"'(\[]{0,2}[A-Za-z](?![A-Za-z'])"
 )
@@ -147,7 +154,7 @@ def _choose(said: str, options: _Options) -> str | None:
     if (found := options.named(whole)) is not None:
         return found
     for part in dict.fromkeys(filter(None, (until_reasons(whole).strip(), whole))):
-        for find in (options.announced, options.concluded, options.by_itself, options.mentioned):
+        for find in (options.judged, options.announced, options.concluded, options.by_itself, options.mentioned):
             choice = find(part)
             if choice is not None:
                 return choice
@@ -260,7 +267,10 @@ class _Options:
             rest = text[start : start + near]
             if _WORD.match(rest) is None and (marked := self.forms.letter.match(rest)) is not None:
                 place = start + marked.start("letters"), start + marked.end("letters")
-                choice = self.one([marked["letters"]])
+                letters = marked["letters"]
+                if self.several and (more := _MORE_LINES.match(rest, marked.end("letters"))) is not None:
+                    letters += "".join(re.findall(r"[;\n]\s{0,3}([A-H])", more[0]))
+                choice = self.one([letters])
                 if choice is not None and self._has_own_text(choice, rest[marked.end("letters") :]):
                     affirmed = frame_of(text[: place[1]], *place, labelled=labelled) is Frame.AFFIRMED
                 else:
@@ -283,6 +293,16 @@ class _Options:
         correction = CORRECTION.search(text, end)
         later = None if correction is None else self.mentioned(text[correction.end() :])
         return later or choice
+
+    def judged(self, text: str) -> str | None:
+        """Return the options that a list of all of them holds, line by line: `B. hydrogen – correct`."""
+        lines = [(line, opening) for line in lines_of(text) if (opening := _OPENING.match(line)) is not None]
+        verdicts = [(opening[1], _LINE_VERDICT.search(line, opening.end(1))) for line, opening in lines]
+        held = [letter for letter, verdict in verdicts if verdict is not None and verdict["held"]]
+        denied = [letter for letter, verdict in verdicts if verdict is not None and not verdict["held"]]
+        if not held or len({letter.upper() for letter in (*held, *denied)}) < max(2, len(lines)):
+            return None
+        return self.one(held) or ""
 
     def concluded(self, text: str) -> str | None:
         """Return the option that the last segment of a text is, behind a conclusion or a colon."""
@@ -344,6 +364,8 @@ class _Options:
             return held
         affirmed = sorted(frames[Frame.HELD] + frames[Frame.AFFIRMED], key=re.Match.start)
         if affirmed and self.several:
+            if _CHOICE_OF.search(blank[: affirmed[0].start()]):
+                return ""
             gaps = [blank[one.end() : other.start()] for one, other in pairwise(affirmed)]
             return (self.one(each[0] for each in affirmed) or "") if all(map(_JOINS.fullmatch, gaps)) else ""
         if any(frames.values()):

@@ -26,9 +26,11 @@ class Frame(Enum):
 
 
 MARKUP = late_pattern(
-    r"</?(?:b|p|i|em|strong|span|div|br|u|code|li|ul|ol|h[1-6])\b[^<>\n]{0,80}>|[*_~`$#>]|\\(?=[$%#&])|\\(?:text|mathrm|mathbf|textbf|rm|bf|textit|mathit)(?![A-Za-z])\s?|\\[()\[\]]|\\quad(?![A-Za-z])|\\[,;! ]"
+    r"</?(?:b|i|em|strong|span|u|code)\b[^<>\n]{0,80}>|^[^\S\n]{0,3}>+|[*_~`$#]|\\(?=[$%#&])|\\(?:text|mathrm|mathbf|textbf|rm|bf|textit|mathit)(?![A-Za-z])\s?|\\[()\[\]]|\\quad(?![A-Za-z])|\\[,;! ]",
+    re.MULTILINE,
 )
 """Marks of emphasis, of Markdown and of LaTeX around an answer."""
+_BLOCKS = late_pattern(r"</?(?:p|div|br|li|ul|ol|h[1-6]|tr|table)\b[^<>\n]{0,80}>", re.IGNORECASE)
 _STRUCK = late_pattern(r"~~[^~\n]{1,80}~~|<(?P<tag>s|del|strike)>[^<\n]{1,80}</(?P=tag)>", re.IGNORECASE)
 """What Markdown and HTML strike out."""
 
@@ -39,7 +41,7 @@ def plain(text: str) -> str:
     >>> plain("**Ａ 錯**"), plain("\\\\text{B} isn’t")
     ('A 错', "{B} isn't")
     """
-    return MARKUP.sub("", _STRUCK.sub(" ", simplified(nfkc(comparable(text)))))
+    return MARKUP.sub("", _BLOCKS.sub("\n", _STRUCK.sub(" ", simplified(nfkc(comparable(text))))))
 
 
 CORRECTION = late_pattern(
@@ -52,7 +54,9 @@ NO_DOUBT = late_pattern(
     r"\b(?:no|without(?: any| a)?|beyond(?: any| a)?) (?:reasonable )?(?:doubt|question)(?: about it)?\b|毫无疑问|无疑",
     re.IGNORECASE,
 )
-_END_OF_SENTENCE = late_pattern(r"(?<!\b[A-Za-z])[.!](?=[\s\"')\]}]|\Z)|[.!](?=\s+[A-Z][a-z]+\b)|[?。!？;\n…]")
+_END_OF_SENTENCE = late_pattern(
+    r"(?<!\b[A-Za-z])[.!](?=[\s\"')\]}]|\Z)|[.!](?=\s+[A-Z][a-z]+\b|\s+[A-Z] (?:is|was|are|seems|has|does)\b)|[?。!？;\n…]"
+)
 _NEAR = 240
 """So many characters at most are looked at on either side of a mention."""
 _BREAK = late_pattern(
@@ -114,7 +118,7 @@ _HELD_AFTER = late_pattern(
     rf"\s?\((?:true|correct|right|yes|✓|√|对|正确)\)|[\s\"')\]}}]{{0,4}}{_OPTION}\s{{0,2}}(?:(?:[:=→|–—-]\s{{0,2}}|\.\s?(?=(?:right|correct|true)\b)|(?:{_IS}|(?:is|'s)\s)){_FIRM_ADVERBS}"
     r"(?:right|correct|true|valid|yes|accurate|(?:only |right |correct |best |final |most \w+ )?(?:answer|choice|option|one)\b"
     r"|best|better|stronger|superior|preferable|winner|the winner|fits?\b|matches\b)"
-    r"|richtig|korrekt|correcta?|correcto|(?:fits|matches|works|wins|holds|is it|it is)(?=[\s.,;!]|\Z)|[:=→|–—-]?\s{0,2}[√✓✔✅]|は正"
+    r"|richtig|korrekt|correcta?|correcto|(?:fits|matches|works|wins|holds|is it|it is)(?=[\s.,;!]|\Z)|(?:best|correctly|clearly) \w+s\b|[:=→|–—-]?\s{0,2}[√✓✔✅]|は正"
     r"|[.、]?\s?(?:的?(?:说法|表述|观点|内容|叙述)|选?项|都|均|也|显然|明显|是|才|\s|则|最|完全|确实|属于)*"
     r"(?:正确|对(?![A-Za-z于比应照话象])|符合|成立|(?:本题)?(?:正确)?答案|恰当|合适|更好|更优))",
     re.IGNORECASE,
@@ -126,13 +130,14 @@ _OPEN_BEFORE = late_pattern(
     r"|(?:he|she) (?:says?|said|thinks?|thought|chose|picked|answers?|answered)"
     r"|(?:user|student|author|response|reply|assistant|text|passage|speaker|learner|pupil|key|model)"
     r" (?:\w+ )?(?:says?|said|chose|chooses|picked|answers?|answered|claims?|claimed|thinks?|wrote|writes|states?)"
-    r"|as \w+ as|between|either|(?:the )?(?:options|choices|alternatives|possible answers?)(?: are|:| include)|(?:one|which|any) of|compared (?:to|with)|versus|vs|than|like|over"
+    r"|as \w+ as|between(?= \S{1,12} |\s*\Z)|either|(?<!correct )(?<!right )(?<!best )(?:options|choices|alternatives|possible answers?)(?: are|:| include)|(?:one|which|any) of|compared (?:to|with)|versus|vs|than|(?<!looks )(?<!look )like|over"
     r"|depends on|prefer\w* \S{1,20} to)\b|有人|有的同学|有些|部分同学|同学们?|学生|容易误|误以为|如果|若|假如|假设|倘若|可能|也许|或许|大概|比起?|相比"
     r"|是不是|是否|会不会|能否|不确定",
     re.IGNORECASE,
 )
 _MISTAKE = late_pattern(
-    r"\b(?:mistakes?|traps?|misconceptions?|distractors?|pitfalls?|errors?|误区|易错点?|陷阱)\W{0,3}:", re.IGNORECASE
+    r"(?<!\ba )\b(?:mistakes?|traps?|misconceptions?|distractors?|pitfalls?|errors?|误区|易错点?|陷阱)\W{0,3}:",
+    re.IGNORECASE,
 )
 _IF = late_pattern(r"\b(?:if|unless|had|were)\b|如果|假如|倘若|假设|若(?!干)", re.IGNORECASE)
 _WOULD_OR_THEN = late_pattern(r"\bwould\b|如果|假如|倘若", re.IGNORECASE)
@@ -151,6 +156,13 @@ _CONDITION_BEHIND = late_pattern(r"[^.;。\n]{0,60}\b(?:if|unless|had)\b", re.IG
 _BETWEEN = late_pattern(r"[\s\"')]{0,3}(?:之间|的?(?:区别|差异|不同|异同))")
 _SIGNS = late_pattern(r"(?:(?P<held>[✅✓✔√])|[❌✗✘×])\s{0,2}(?:选项|[Oo]ption)?\s{0,2}\Z")
 _SO_IS = late_pattern(r"\b(?:so|as) (?:is|are|does)\s+\Z", re.IGNORECASE)
+_OUTRANKS = late_pattern(r"\s{0,2}>{1,3}\s{0,2}[A-Z](?![A-Za-z])")
+_OUTRANKED = late_pattern(r"[A-Z]\s{0,2}>{1,3}\s{0,2}\Z")
+_HEAD_DENIES = late_pattern(
+    r"\A\W{0,4}(?:(?:worse|worst|wrong|incorrect|false|loser|rejected|excluded|eliminated)(?: \w+)?|错误(?:选项|项|的)?|不选|排除)\W{0,3}:\W{0,3}\Z",
+    re.IGNORECASE,
+)
+"""The head of a line that lists what is wrong."""
 _WOULD = late_pattern(r"\b(?:would|were)\b[^,.;]{0,20}\Z", re.IGNORECASE)
 _QUOTE = late_pattern(
     r"\"([^\"\n]{1,160})\"|「([^」\n]{1,160})」|『([^』\n]{1,160})』|\u201c([^\u201d\n]{1,160})\u201d"
@@ -190,8 +202,10 @@ def frame_of(text: str, start: int, end: int, *, labelled: bool = False) -> Fram
     sign = _SIGNS.search(before if (listed := _LIST.search(before)) is None else before[: listed.start()])
     if sign is not None:
         return Frame.HELD if sign["held"] else Frame.DENIED
-    if _SO_IS.search(before):
+    if _SO_IS.search(before) or _OUTRANKS.match(after):
         return Frame.HELD
+    if _HEAD_DENIES.search(before) or _OUTRANKED.search(before):
+        return Frame.DENIED
     if _DENIED_AFTER.match(behind) or _DENIED_AFTER.match(after):
         return Frame.DENIED
     if _OPEN_AFTER.match(after) or _BETWEEN.match(behind) or _is_quoted(text, begin, finish, start, end):
@@ -242,12 +256,12 @@ def is_affirmed(text: str, start: int, end: int, *, labelled: bool = False) -> b
 
 
 _OF_A_PERSON = late_pattern(
-    r"\b(?:student|user|candidate|pupil|learner)(?:'s)?\b[^.;:!?\n]{0,40}\Z|(?:学生|考生|同学|用户)的?[^。;:!?\n]{0,12}\Z",
+    r"\b(?:student|user|candidate|pupil|learner)(?:'s)?\b(?:(?!\bbut\b)[^.;:!?,\n]){0,40}\Z|(?:学生|考生|同学|用户)的?[^。;:!?\n]{0,12}\Z",
     re.IGNORECASE,
 )
 _OF_ANOTHER = late_pattern(
     r"\b(?:he|she|they|someone|many|some|their|his|her|wrong|incorrect|second|2nd|third|alternative|another|runner-up|worst|least"
-    r"|backup|possible)\b[^.;:!?\n]{0,40}\Z|错误的[^。;:!?\n]{0,12}\Z",
+    r"|backup|possible|long|longer)\b[^.;:!?,\n]{0,40}\Z|错误的[^。;:!?\n]{0,12}\Z",
     re.IGNORECASE,
 )
 _FAR = 80

@@ -27,9 +27,9 @@ _LABEL = late_pattern(
     r"|classification|category|class|assessment|evaluation|level|urteil|bewertung|antwort|veredicto|respuesta|réponse|得分|评分"
     r"|分数|答案|结果|选项|选择|选|结论|判断|判定|评价|评级|等级|分类|类别)"
     r"[\"']?[^\S\n]*+(?:(?:would be|should be|is|was|as|ist|est|es|为|是|应该是|应为|:|=)[^\S\n]*+)+"
-    r"|\bi(?:'d| would|'ll| will)? (?:choose|pick|select|say|answer|prefer|rate (?:it|this)(?: as)?|call (?:it|this)|go with"
+    r"|\bi(?:'d| would|'ll| will)? (?:choose|pick|select|say|answer|prefer|(?:rate|grade|mark|score|judge) (?:it|this)(?: as)?|call (?:it|this)(?: an?)?|go with"
     r"|classify (?:it|this) as|label (?:it|this)(?: as)?)\s+"
-    r"|(?P<line>^[^\S\n]*[^\W\d][^\n:]{0,29}:[^\S\n]*)(?=[^\n]{1,60}$)",
+    r"|(?P<line>^[^\S\n]*[^\W\d][^\n:(]{0,29}:[^\S\n]*)(?=[^\n]{1,60}$)",
     re.IGNORECASE | re.MULTILINE,
 )
 """A noun with a copula, a verb, or the head of a line that ends with a name."""
@@ -44,7 +44,7 @@ _FIRM = (
     r"|mathematically|logically|grammatically|perfectly|simply|plainly|actually|really|only|finally|ultimately|exactly"
 )
 _HEDGED = late_pattern(
-    r"(?:\b(?:half|somewhat|almost|rather|quite|kind of|sort of|more or less|in part|to some extent|semi|less|more|most|least|not (?:\w+ly|quite|very|that|so|all))"
+    r"(?:\b(?:half|somewhat|almost|close to(?: an?)?|rather|quite|kind of|sort of|more or less|in part|to some extent|semi|less|more|most|least|not (?:\w+ly|quite|very|that|so|all))"
     rf"|\b(?!(?:{_FIRM})\b)\w+ly|%|percent|部分|基本上?|大致|大体上?|大部分|多数|半|几乎|近乎|接近|不完全|不太|比较|有点|有些|略|稍|不够)"
     r"[\s-]{0,2}\Z",
     re.IGNORECASE,
@@ -78,7 +78,7 @@ _NOUN_BEHIND = late_pattern(
     re.IGNORECASE,
 )
 _LAST_SEGMENT = late_pattern(
-    r"[:,;\n]|\b(?:so|therefore|thus|hence|overall|finally|actually|i mean)\b|因此|所以|综上|总之|故|—|–|\s-\s",
+    r"(?<=[.!?。])\s|[:,;\n]|\b(?:so|therefore|thus|hence|overall|finally|actually|i mean)\b|因此|所以|综上|总之|故|—|–|\s-\s",
     re.IGNORECASE,
 )
 _LAST = 32
@@ -123,7 +123,7 @@ def read_name(text: str, spellings: Mapping[str, T], mentions: Iterable[str] = (
             found = find(part)
             if found is not None:
                 return found[0] if len(found) == 1 else None
-    return None
+    return names.opposite(said)
 
 
 def _signed(text: str) -> bool:
@@ -222,6 +222,19 @@ class _Names(Generic[T]):
     def _values(self, names: Iterable[re.Match[str]]) -> list[T] | None:
         return list({self._value(name[0]): None for name in names}) or None
 
+    def opposite(self, text: str) -> T | None:
+        """Return the other of two names of which one is the negative, if a short text denies one: `it isn't safe`."""
+        if len(self.folded) != 2:
+            return None
+        base, negative = sorted(self.folded, key=len)
+        if re.fullmatch(rf"(?:un|in|im|ir|il|non|not|dis|不|非){re.escape(base)}", negative) is None:
+            return None
+        short = brief(text)
+        mentions = [*self._mentions(short)]
+        plainly = not _UNSURE.search(short) and all(frame_of(short, *name.span()) is Frame.DENIED for name in mentions)
+        denied = {fold(name[0]) for name in mentions}
+        return self.folded[negative if denied == {base} else base] if plainly and len(denied) == 1 else None
+
     def _mentions(self, text: str) -> Iterator[re.Match[str]]:
         return (name for name in self.mention.finditer(text) if name[0] and not _ARTICLE_A.match(text, name.start()))
 
@@ -277,6 +290,10 @@ def _is_supposed(text: str, end: int, before: str) -> bool:
     return of_the_writer or _MODAL.search(before) is not None or _CALLED.match(text, end) is not None
 
 
+_UNSURE = late_pattern(
+    r"\b(?:sure|certain|clear|know|say|tell|whether|if|entirely|completely|fully|always|necessarily|only|never)\b|未必|难以|一定",
+    re.IGNORECASE,
+)
 _OF_THE_KEY = late_pattern("correct|right|final|正确", re.IGNORECASE)
 _LINE_ENDS = late_pattern(r"[\"')\].。!]{0,3}\s*(?:$|[,;(]|\n)")
 _SENTENCE_ENDS = late_pattern(r"[.!?。！？\n;]")
@@ -305,14 +322,14 @@ def _sentence(text: str, start: int) -> str:
 
 _IS_A = late_pattern(r"\b(?:is|was|as|gives?) an?\s+\Z", re.IGNORECASE)
 _ARTICLE_A = late_pattern(rf"A (?!{GOES_ON})[a-z]")
-_QUOTES = late_pattern(r"[(\"'\[{\s]{1,4}")
+_QUOTES = late_pattern(r"[(\"'\[{\s✅❌✓✗]{1,6}")
 _LIST_SIGN = late_pattern(
     r"[\"'\])\s]{0,3}(?:,|/|、|\b(?:or|and|to|nor|oder|und|noch|ou|et|o|y|или|и)\b|和|或者?|与)\s{0,2}(?:or |and )?[(\"'\[]{0,2}",
     re.IGNORECASE,
 )
 _QUALITIES = late_pattern(
     r"(?:partial(?:ly)? |in|un|ir|im)?(?:correct|right|wrong|true|false|supported|complete|valid|accurate|relevant|good|bad|poor"
-    r"|excellent|fair|adequate|pass(?:ed)?|fail(?:ed)?|helpful|harmful|safe|unsafe|perfect|acceptable|positive|negative|neutral)"
+    r"|excellent|fair|adequate|pass(?:ed)?|fail(?:ed)?|helpful|harmful|safe|unsafe|perfect|acceptable)"
     r"|部分正确|正确|错误|对|错|richtig|falsch|correct[oa]|incorrect[oa]",
     re.IGNORECASE,
 )
@@ -327,11 +344,16 @@ def _is_quality(name: str) -> bool:
 def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     """Return where names stand as words of their own; of several that stand at a place the longest. Chinese has no
     spaces, so a Chinese neighbour is an edge too."""
-    some = sorted({plain(name) for name in names} - {""}, key=lambda name: (-len(name), name))
+    some = sorted({name for name in names if plain(name)}, key=lambda name: (-len(name), name))
     word = r"[^\W\u3400-\u9fff]"
     forms = (
-        f"(?:(?-i:{name})|{name}(?=\\W*(?:\\n|\\Z)))" if len(name) == 1 and name.isalpha() else re.escape(name)
+        f"(?:(?-i:{name})|{name}(?=\\W*(?:\\n|\\Z)))" if len(name) == 1 and name.isalpha() else _spaced(name)
         for name in some
     )
     pattern = f"(?<!{word})(?<!\\d\\.)(?<!\\w-)(?:{'|'.join(forms)})(?!{word}|'\\w|\\.\\d|-\\w)" if some else ""
     return re.compile(pattern, re.IGNORECASE)
+
+
+def _spaced(name: str) -> str:
+    """Return the pattern of a name, whose words may be joined as writers join them: `not_attempted`, `not attempted`."""
+    return r"[\s_-]{0,2}".join(re.escape(plain(word)) for word in re.split(r"[\s_-]+", name) if plain(word))

@@ -19,13 +19,13 @@ _YES = (
     r"yes|yeah|yep|yup|true|correct|right|accurate|affirmative|(?:of course|certainly|absolutely|definitely|indeed|exactly)(?! not)|i (?:do )?think so"
     r"|i believe so|(?:it|this|that|he|she|they) (?:is|does|do|are|was|did|has|have)(?=\W*\Z)|ja|wahr|richtig|stimmt|oui|vrai"
     r"|exact|sí|verdadero|cierto|correcto|да|верно|правда|правильно|نعم|صحيح|はい|正しい"
-    r"|没有错|是的|是(?![非否不])|对的|对|正确的|正确|没错|属实|成立|真的|真|可以|能|会(?=\W|\Z)"
+    r"|没有错|肯定的|是的|是(?![非否不])|对的|对|正确的|正确|没错|属实|成立|真的|真|可以|能|会(?=\W|\Z)"
 )
 _NO = (
     r"no|nope|not (?:true|correct|right|accurate|really|at all|the case)|false|incorrect|wrong|untrue|inaccurate|negative|(?:of course|certainly|absolutely|definitely|probably|i'm afraid|i am afraid|i guess) not"
     r"|i (?:do not|don't) (?:think|believe) so|(?:it|this|that|he|she|they) (?:\w+n't|(?:is|does|do|are|was|did|has|have) not)(?=\W*\Z)"
     r"|not(?=\W*\Z)|nein|falsch|stimmt nicht|nicht (?:wahr|richtig)|non|faux|falso|incorrecto|нет|неверно|неправда|неправильно|ложь|لا|خطأ|いいえ"
-    r"|正しく(?:ない|ありません)|間違い|间违い|это не так|das stimmt nicht|不是的|不是|不对的|不对|不正确的|不正确|不准确|不属实|不成立|并非如此|否|错误的|错误|错的|错了|错|没有|假的|假|不可以|不能|不会|不行|不(?=\W|\Z)"
+    r"|正しく(?:ない|ありません)|間違い|间违い|это не так|das stimmt nicht|否定的|不是的|不是|不对的|不对|不正确的|不正确|不准确|不属实|不成立|并非如此|否|错误的|错误|错的|错了|错|没有|假的|假|不可以|不能|不会|不行|不(?=\W|\Z)"
 )
 _WORD = rf"(?:(?P<no>{_NO})|(?P<yes>{_YES}))"
 _PLAIN_END = rf"(?![^\W_{_CJK}]|'\w|-\w)(?=\W|\Z|的(?=\W|\Z)|了|吧|啊|呀|因为|由于|です|だ)(?!\s?\d)"
@@ -37,7 +37,7 @@ _GOES_ON = (
 )
 """What may follow an opening word: not the noun of `No answer`, `True north` or `Right side`."""
 _OPENS = late_pattern(
-    rf"\A[^\w(]*\(?(?:(?:well|so|therefore|thus|hence|okay|ok|in (?:short|conclusion|summary)|without (?:a )?doubt|no doubt(?: about it)?"
+    rf"\A[^\w(]*\(?(?:[^\W\d][\w -]{{0,30}}:\s{{0,2}})?(?:(?:well|so|therefore|thus|hence|okay|ok|in (?:short|conclusion|summary)|without (?:a )?doubt|no doubt(?: about it)?"
     rf"|i(?:'d| would)? (?:say|answer)|因此|所以|综上(?:所述)?|故|也就是说|当然|肯定|绝对|确实|显然)[,:]? {{0,2}})?[\"'“(\[{{]{{0,3}}{_WORD}{_PLAIN_END}{_GOES_ON}",
     re.IGNORECASE,
 )
@@ -56,12 +56,12 @@ _LABEL = late_pattern(
     r"(?:\b(?:answer|verdict|conclusion|judge?ment|decision|result|antwort|réponse|respuesta)[\"']?\s{0,3}"
     r"(?:(?:is|would be|should be|must be|remains|ist|est|es)\s{0,2}"
     r"(?:therefore|thus|clearly|definitely|actually|simply|a clear|a|an)?\s{0,2}:?|:|=)"
-    r"|(?:答案|回答|结论|判断|答え|الجواب|ответ)(?:应该?|は)?\s{0,3}(?:[是为]\s{0,3}:?|:|=|は)|最终答案:?)"
+    r"|^A:|(?:答案|回答|结论|判断|答え|الجواب|ответ)(?:应该?|は)?\s{0,3}(?:[是为]\s{0,3}:?|:|=|は)|最终答案:?)"
     rf"[\s\"'“‘(\[{{]{{0,6}}{_WORD}{_PLAIN_END}",
-    re.IGNORECASE,
+    re.IGNORECASE | re.MULTILINE,
 )
 _OTHERS_LABEL = late_pattern(
-    r"(?:\b(?:student|user|candidate|response|their|his|her|wrong|expected|reference|given)(?:'s)?|学生的?|用户的?|参考|标准)\s{0,2}\Z",
+    r"(?:\b(?:student|user|candidate|response|their|his|her|wrong|expected|reference|given|long|longer)(?:'s)?|学生的?|用户的?|参考|标准)\s{0,2}\Z",
     re.IGNORECASE,
 )
 _STATED = late_pattern(
@@ -75,12 +75,12 @@ _STATED = late_pattern(
 )
 """Words that answer a question wherever they stand; `no` and `是` are also ordinary parts of sentences."""
 _NEGATORS = late_pattern(
-    r"\b(?:not|never|cannot|nothing|nobody|none|no way|by no means)\b|\w+n't\b|不(?!错|管|论|仅|但|过|同|得不)|并非|绝非|没有(?!错)|ません|ない|\b(?:nicht|kein|n'est pas|n'est|pas|no es|не)\b|غير|ليس",
+    r"\b(?:not|never|far from|anything but|everything but|cannot|nothing|nobody|none|no way|by no means)\b|\w+n't\b|不(?!错|管|论|仅|但|过|同|得不)|并非|绝非|没有(?!错)|ません|ない|\b(?:nicht|kein|n'est pas|n'est|pas|no es|не)\b|غير|ليس",
     re.IGNORECASE,
 )
 _UNDECIDED = late_pattern(
     r"未必|难以|难说|不能(?:判断|确定)|不一定|不见得|谈不上|称不上|算不上|说不上|不好说|无法(?:判断|确定|回答)|不全|不完全|不太|不够"
-    r"|\b(?:hardly|scarcely|barely|rarely|seldom|sometimes|often|usually|far from|anything but|everything but|almost|nearly|partly|partially"
+    r"|\b(?:hardly|scarcely|barely|rarely|seldom|sometimes|often|usually|almost|nearly|partly|partially"
     r"|mostly|largely|half|somewhat|hard to|difficult to|impossible to|depends|neither|might|may|could|would(?! say)|perhaps|maybe|possibly"
     r"|cannot (?:be )?(?:say|said|tell|told|determined?|know|decide|judge|verify|confirm)|unclear|unsure|uncertain|doubt\w*"
     r"|said to be|assum\w+|suppos\w+|claims? that|claimed|sounds?|seems?|appears?|whether|if)\b"
@@ -107,6 +107,8 @@ _OF_A_PERSON = late_pattern(
     r"\W{0,3}(?:(?:is|was|是|为)\W{0,3})?(?:yes|no|true|false|对|错|是|否|不是)\W*\Z",
     re.IGNORECASE,
 )
+_BOOL_FIELD = late_pattern(r"[\"']\s{0,3}:\s{0,3}(true|false)\s{0,3}[,}]", re.IGNORECASE)
+_NOT_THE_CASE = late_pattern(r"\bit(?:'s| is) not the case that\b", re.IGNORECASE)
 _EITHER = late_pattern(r"对不对|是不是|是否|对吗")
 _CONCLUDES = late_pattern(r"\b(?:so|therefore|thus|hence)\b|所以|因此|综上|故", re.IGNORECASE)
 _SYMBOLS = late_pattern("(?P<yes>[√✓✔✅☑])|(?P<no>[×✗✘❌✕☒])")
@@ -115,7 +117,7 @@ _CLAUSE_END = late_pattern(
     re.IGNORECASE,
 )
 _CORRECTED = late_pattern(
-    r"\b(?:actually|wait|in fact|instead|scratch that|correction|on second thought)\b|不对,|其实|等等|更正",
+    r"\b(?:actually|wait|in fact|instead|scratch that|sorry|oops|correction|on second thought)\b|不对,|其实|等等|更正",
     re.IGNORECASE,
 )
 
@@ -137,7 +139,11 @@ def read_truth(text: str) -> bool | None:
     for form in (field_of(answer), boxed(answer), tag_of(answer)):
         if form is not None:
             return read_truth(form) if form != answer else None
+    if len(fields := _BOOL_FIELD.findall(answer)) == 1:
+        return bool(fields[0].lower() == "true")
     said = plain(answer).strip()
+    if said.strip(" .") in ("T", "F"):
+        return said[0] == "T"
     head = until_reasons(said).strip()
     for part in dict.fromkeys(filter(None, (head, said))):
         found = _read(part)
@@ -198,6 +204,8 @@ def _opening(text: str) -> bool | None:
     if found is None or _NO_OPENING.match(text) is not None:
         return None
     start, end = _word(found)
+    if _OF_A_PERSON.search(text[:end]):
+        return None
     rest = text[end : sentence_around(text, start, end)[1]]
     for clause in re.split(r"[,;，；]| but | and ", rest)[1:]:
         other = _OPENS.match(clause.strip())
@@ -206,7 +214,7 @@ def _opening(text: str) -> bool | None:
     return None if _PARTIAL.match(rest) and _OTHERWISE.search(rest) else _value(found)
 
 
-_PARTIAL = late_pattern(r"\W*(?:\w+ )?(?:for|in|when|if|otherwise)\b", re.IGNORECASE)
+_PARTIAL = late_pattern(r"\W*(?:only |just )?(?:for|in|when|if|otherwise)\b", re.IGNORECASE)
 _OTHERWISE = late_pattern(r"\b(?:no|false|yes|true|otherwise|not)\b", re.IGNORECASE)
 _SENTENCES = late_pattern(r"(?<=[.!?。！？;；…])\s*")
 
@@ -255,6 +263,8 @@ def _announced(text: str) -> bool | None:
 def _mentioned(text: str) -> bool | None:
     """Return the only truth that a short text, or its last line, states."""
     short = brief(text)
+    if _NOT_THE_CASE.search(short) and not _STATED.search(short):
+        return False
     symbols = {_value(each) for each in _SYMBOLS.finditer(short)}
     if symbols:
         return symbols.pop() if len(symbols) == 1 else None

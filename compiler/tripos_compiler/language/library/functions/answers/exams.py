@@ -14,6 +14,7 @@ from tripos_compiler.language.replies.frames import plain
 from tripos_compiler.language.replies.late_patterns import late_pattern
 from tripos_compiler.language.replies.letters import GOES_ON, PRONOUN, are_options
 from tripos_compiler.language.replies.text import answer_of
+from tripos_compiler.language.replies.truth import read_truth
 
 _BOX = late_pattern(r"\\boxed\s{0,9}\{(?:\\(?:text|mathrm|mathbf)\s{0,9}\{([^{}]*)\}|([^{}]*))\}")
 _FIELD = late_pattern(
@@ -176,6 +177,13 @@ _ALONE = {
     **dict.fromkeys(("否", "不是", "假", "B", "X", "x"), "F"),
 }
 """What says so only where nothing else stands beside it."""
+_ASKS = late_pattern(r"\A[^。.!?]{0,60}(?:对还是错|对或错|正确还是错误|true or false)\W*\Z|无法判断|不能判断|难以判断|cannot (?:tell|judge|determine)")
+_UNSAID_ALONE = late_pattern(rf"(?<![A-Za-z])(?:{_UNSAID})(?![A-Za-z])", re.IGNORECASE)
+_HARDLY = late_pattern(
+    r"(?:未必|不一定|不见得|难以说[是为]?|谈不上|称不上|算不上|说不上|不完全|不太)(?:正确|对|准确|属实|成立)"
+    r"|\b(?:far from|hardly|scarcely|not necessarily|not entirely|not always|anything but) (?:true|correct|right|accurate)\b", re.IGNORECASE
+)
+"""A verdict that is taken back: a statement that is not always right is wrong."""
 _JOINED = late_pattern(r"(?<![A-Za-z])[TFN]{2,}(?![A-Za-z])")
 _AROUND = " \t\n*_`\"'[](){}【】（）《》.。,，;；:：!！、#"
 _ENDS = late_pattern(r"[。！!？?\n;；]+")
@@ -219,8 +227,15 @@ def right_or_wrong(answer: str | Collection[str], parts: int = 1) -> list[str]:
     """
     if not isinstance(answer, str):
         return [verdict for each in answer for verdict in right_or_wrong(each)[:1]]
-    text = normalised_answer(answer).replace("’", "'")
-    return read_marked(text, _verdict_of) if parts == 1 else read_parts(text, parts, _verdict_of, _all_verdicts)
+    text = normalised_answer(answer)
+    if parts > 1:
+        return read_parts(_QUESTION.sub("", text), parts, _verdict_of, _all_verdicts)
+    if _ASKS.search(text):
+        return []
+    told = None if _UNSAID_ALONE.search(text) else read_truth(answer)
+    if told is None and _HARDLY.search(text):
+        told = False
+    return read_marked(text, _verdict_of) if told is None else ["T" if told else "F"]
 
 
 def _letters_of(said: str) -> list[str]:
