@@ -88,7 +88,7 @@ def test_a_judgement_is_refused_only_where_all_of_it_is(judge: tuple[Scorer, tup
 def repaired(parsed: dict[str, int]) -> dict[str, Any]:
     """The columns of a first reply of which nothing could be read, after a second of which so much could be."""
     question = PreparedQuestion(
-        None, None, Settings(), {"type": "object"}, lambda text, reason: ReadOutcome(None, parsed, "no")
+        None, None, Settings(), {"type": "object"}, lambda text: ReadOutcome(None, parsed, "no")
     )
     sent = (Message("user", "?"),)
     asked = SentRequest(cast("Model", SimpleNamespace(name="m", structured=False)), question, sent, "en")
