@@ -72,7 +72,7 @@ def read_reply(
     if not choices:
         word = _ending(broken[0])
         message = f"the provider of `{name}` broke off the reply (`{word}`{_told_code(broken[0])})"
-        raise ModelError("R0111", message, "try again later", retryable=True)
+        raise ModelError("R0111", message, "try again later", retryable=True, broken=True)
     model = body.get("model")
     served = model if isinstance(model, str) and model else name
     usage = body.get("usage")
