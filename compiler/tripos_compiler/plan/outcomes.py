@@ -57,7 +57,7 @@ BROKEN: Final = "error"
 """The word for a reply with an error of its own."""
 
 WORDS: Final[Mapping[Ending, tuple[str, ...]]] = {
-    Ending.STOP: ("stop", "end_turn", "stop_sequence", "COMPLETE", "eos", "eos_token"),
+    Ending.STOP: ("stop", "end_turn", "stop_sequence", "COMPLETE", "eos", "eos_token", "endoftext"),
     Ending.LENGTH: (
         *("length", "max_tokens", "model_length", "max_output_tokens", "model_context_window_exceeded"),
         *("pause_turn", "compaction", "CONTINUATION"),
@@ -73,8 +73,10 @@ WORDS: Final[Mapping[Ending, tuple[str, ...]]] = {
         *("cancelled", "load", "unload", "MALFORMED_FUNCTION_CALL", "malformed_tool_use", "malformed_model_output"),
         *("MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MISSING_THOUGHT_SIGNATURE"),
     ),
+    Ending.UNKNOWN: ("unknown", "FINISH_REASON_UNSPECIFIED"),
 }
-"""The words of providers. Case does not matter. Any other word is `UNKNOWN`, and so is none."""
+"""The words of providers. Case does not matter. Any other word is `UNKNOWN`, and so is none; those that are listed so
+tell nothing."""
 _ENDINGS: Final = {word.casefold(): ending for ending, words in WORDS.items() for word in words}
 
 

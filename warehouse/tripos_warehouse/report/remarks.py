@@ -49,13 +49,13 @@ def several_snapshots(connection: Connection, plan: Plan) -> dict[str, dict[str,
 CAUTION = "These figures show that the pipeline works. They say nothing about any model's worth."
 MOST_SETTLED = 5
 """The most comparisons of a run that stopped early that are told one by one."""
-"""How providers say that a reply was cut off."""
 
 Kind = Literal[
     "selection",
     "settled",
     "left_out",
     "cut_off",
+    "endings",
     "uneven",
     "one_value",
     "one_grade",
@@ -92,6 +92,7 @@ def find_remarks(connection: Connection, plan: Plan, run: RunRecord, only: Only)
             _treatments(plan, {**run.only, **only}),
             _left_out(connection, plan, schema),
             _cut_off(connection, plan, run, schema),
+            _unknown_endings(connection, plan, run, schema),
             _uneven(connection, schema),
             _one_value(connection, schema),
             _copies(connection, plan, run, schema),
@@ -230,6 +231,20 @@ def _cut_off(connection: Connection, plan: Plan, run: RunRecord, schema: str) ->
     )
     for model, cut, count in counts:
         yield Remark("cut_off", f"{cut:,} of {count:,} replies of {model} were cut off: raise `max_tokens`")
+
+
+def _unknown_endings(connection: Connection, plan: Plan, run: RunRecord, schema: str) -> Iterator[Remark]:
+    """Yield the words of a model for how its replies ended that are in no table: such replies count as whole."""
+    known, talks = words_of(*Ending), [each.name for scenario in plan.scenarios for each in scenario.talks]
+    counts = _rows(
+        connection,
+        f"""select model, finish_reason, {_counted(plan, run, "sample_id")} as replies from {schema}.samples
+        where role = {sql.text(run.compared_role)} and lower(finish_reason) not in {sql.texts(known)}
+          and step not in {sql.texts(talks)} group by all order by all""",
+    )
+    for model, word, replies in counts:
+        told = f"{replies:,} replies of {model} ended with `{word}`, which is no word that is known"
+        yield Remark("endings", f"{told}: they count as whole")
 
 
 def _uneven(connection: Connection, schema: str) -> Iterator[Remark]:
