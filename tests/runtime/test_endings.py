@@ -54,8 +54,10 @@ READ = {"read": "", "refusal": ", which refuses in words", "unread": ", which ca
 SHOWN = (Ending.STOP, Ending.LENGTH, Ending.CONTENT_FILTER, Ending.ERROR)
 
 
-def cell(found: Outcome) -> str:
-    return f"`{found.status}`" + (", scored" if found.scored and found.status != "ok" else "")
+def cell(found: Outcome, form: Form, reading: Reading) -> str:
+    if not found.scored or found.status == "ok" or form == "number":
+        return f"`{found.status}`"
+    return f"`{found.status}`, " + ("scored" if reading == "read" else "its text is scored")
 
 
 def table_of_endings() -> Iterator[str]:
@@ -65,7 +67,7 @@ def table_of_endings() -> Iterator[str]:
     for form, content, reading, outcomes in outcome_table():
         assert outcomes[Ending.STOP] == outcomes[Ending.TOOL_CALLS] == outcomes[Ending.UNKNOWN]
         has = CONTENTS[content] + (READ[reading] if content == "answer" else "")
-        yield f"| {FORMS[form]} | {has} | " + " | ".join(cell(outcomes[each]) for each in SHOWN) + " |"
+        yield f"| {FORMS[form]} | {has} | " + " | ".join(cell(outcomes[each], form, reading) for each in SHOWN) + " |"
 
 
 def table_of_words() -> Iterator[str]:

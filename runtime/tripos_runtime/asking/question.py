@@ -107,13 +107,10 @@ class PreparedQuestion:
 
     def read(self, kept: Mapping[str, Any]) -> ReadOutcome:
         """Return what a reply is read as, given the columns `reply`, `finish_reason` and `logprobs` of the store."""
-        word, text = kept["finish_reason"], kept["reply"]
+        ending, text = ending_of(kept["finish_reason"]), kept["reply"]
         outcome = self.reader(text)
-        status, scored, reason = reply_status(
-            ending_of(word), content_of(text, self.form), self.form, READINGS[outcome.status]
-        )
-        if reason is not None and status in (REFUSED, FAILED):
-            return ReadOutcome(None, None, f"{reason} (`{word}`)", status, scored=False)
+        reading = READINGS[outcome.status]
+        status, scored, reason = reply_status(ending, content_of(text, self.form), self.form, reading)
         if reason is not None:
             return ReadOutcome(None, None, reason, status, scored=False)
         outcome = replace(outcome, status=status, scored=scored)

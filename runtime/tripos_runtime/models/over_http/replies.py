@@ -70,8 +70,7 @@ def read_reply(
         raise ModelError("R0111", f"`{name}` sent a reply without a choice", "try again later", retryable=True)
     broken, choices = choices, [choice for choice in choices if ending_of(_ending(choice)) is not Ending.ERROR]
     if not choices:
-        word = _ending(broken[0])
-        message = f"the provider of `{name}` broke off the reply (`{word}`{_told_code(broken[0])})"
+        message = f"the provider of `{name}` broke off the reply: {_told_error(broken[0])}"
         raise ModelError("R0111", message, "try again later", retryable=True, broken=True)
     model = body.get("model")
     served = model if isinstance(model, str) and model else name
@@ -168,9 +167,10 @@ def _ending(choice: Mapping[str, Any]) -> str | None:
     return word
 
 
-def _told_code(choice: Mapping[str, Any]) -> str:
+def _told_error(choice: Mapping[str, Any]) -> str:
+    """Return the word for an error, with its code. Its message may have a key, so it is left out."""
     code = _part(choice, "error").get("code")
-    return f", code {code}" if isinstance(code, int) else ""
+    return f"`{_ending(choice)}`" + (f", code {code}" if isinstance(code, int) else "")
 
 
 def _cached(usage: Mapping[str, Any]) -> int:
