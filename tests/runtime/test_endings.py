@@ -312,6 +312,9 @@ def test_arguments_that_are_something_else_are_unreadable(arguments: Any) -> Non
 def test_what_a_reply_has_is_said_in_one_place() -> None:
     assert content_of("x", "text") == "answer"
     assert content_of(" \u3000\n", "typed") == "empty"
+    assert content_of("", "text", thought=True) == "thinking"
+    hidden = {"reply": "", "finish_reason": "length", "tokens_reasoning": 9}
+    assert QUESTIONS["text"].read(hidden).error == "the reply is nothing but thinking: it was cut off"
     assert content_of(write_calls("", ()), "tools") == "empty"
     assert content_of(write_calls("x", ()), "tools") == "answer"
     assert content_of(write_calls("", [ToolCall("a", {})]), "tools") == "calls"

@@ -106,11 +106,13 @@ class PreparedQuestion:
             placeholders.condition(when, reason)
 
     def read(self, kept: Mapping[str, Any]) -> ReadOutcome:
-        """Return what a reply is read as, given the columns `reply`, `finish_reason` and `logprobs` of the store."""
+        """Return what a reply is read as, given the columns `reply`, `finish_reason` and `logprobs` of the store, and
+        `tokens_reasoning` if they are known."""
         ending, text = ending_of(kept["finish_reason"]), kept["reply"]
         outcome = self.reader(text)
         reading = READINGS[outcome.status]
-        status, scored, reason = reply_status(ending, content_of(text, self.form), self.form, reading)
+        content = content_of(text, self.form, thought=bool(kept.get("tokens_reasoning")))
+        status, scored, reason = reply_status(ending, content, self.form, reading)
         if reason is not None:
             return ReadOutcome(None, None, reason, status, scored=False)
         outcome = replace(outcome, status=status, scored=scored)
@@ -241,8 +243,8 @@ def text_reader(text: str) -> ReadOutcome:
     return ReadOutcome(text, None)
 
 
-def content_of(text: str, form: Form) -> Content:
-    """Return what a reply has: the only place that says so.
+def content_of(text: str, form: Form, *, thought: bool = False) -> Content:
+    """Return what a reply has: the only place that says so. `thought`: the model thought before it.
 
     >>> content_of(" \\n", "text"), content_of('{"text": "", "calls": [{"name": "ping"}]}', "tools")
     ('empty', 'calls')
@@ -250,7 +252,9 @@ def content_of(text: str, form: Form) -> Content:
     calls: Sequence[Any] = ()
     if form == "tools":
         text, calls = said_calls(text)
-    return "calls" if calls else "answer" if text.strip() else "empty"
+    if calls or text.strip():
+        return "calls" if calls else "answer"
+    return "thinking" if thought else "empty"
 
 
 def messages_text(sent: Sequence[Message]) -> str:
