@@ -30,16 +30,22 @@ Replies = Callable[[int, int], str]
 
 
 def remarks(
-    folder: Path, tripos: Command, replies: dict[str, Replies], when: str = "", samples: int = 1, cut: int = 0
+    folder: Path,
+    tripos: Command,
+    replies: dict[str, Replies],
+    when: str = "",
+    samples: int = 1,
+    cut: int = 0,
+    word: str = "length",
 ) -> list[tuple[str, str]]:
-    """Return the remarks of a report on replies that models gave elsewhere; `cut` of each were cut off."""
+    """Return the remarks of a report on replies that models gave elsewhere; `cut` of each ended with `word`."""
     spec = SPEC.replace("SAMPLES", f", samples {samples}" if samples > 1 else "").replace("WHEN", when)
     (folder / "sums.tripos").write_text(spec, "utf-8")
     rows = ({"number": number, "answer": str(number)} for number in range(ITEMS))
     (folder / "items.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
     for model, reply in replies.items():
         told = [
-            {"number": number, "reply": text, "finish_reason": "length" if number < cut else "stop"}
+            {"number": number, "reply": text, "finish_reason": word if number < cut else "stop"}
             for number in range(ITEMS)
             for sample in range(samples)
             if (text := reply(number, sample))
@@ -78,6 +84,12 @@ def test_a_score_that_is_the_same_for_all_replies_tells_nothing_apart(here: Path
 def test_replies_that_were_cut_off_are_counted(here: Path, tripos: Command) -> None:
     found = remarks(here, tripos, {"lab/a": half}, cut=2)
     assert found == [("cut_off", "2 of 6 replies of lab/a were cut off: raise `max_tokens`")]
+
+
+def test_a_word_for_an_ending_that_is_in_no_table_is_named(here: Path, tripos: Command) -> None:
+    told = "2 replies of lab/a ended with `halted`, which is no word that is known: they count as whole"
+    assert remarks(here, tripos, {"lab/a": half}, cut=2, word="halted") == [("endings", told)]
+    assert remarks(here, tripos, {"lab/b": half}, cut=2, word="max_output_tokens")[0][0] == "cut_off"
 
 
 def test_samples_that_are_one_reply_are_told(here: Path, tripos: Command) -> None:

@@ -12,11 +12,9 @@ from .contexts import (
 from .evaluation import (
     DATA as DATA,
     LAZY as LAZY,
-    NOT_APPLICABLE as NOT_APPLICABLE,
     PLACE as PLACE,
     REPLIES as REPLIES,
     TREES as TREES,
-    UNDEFINED as UNDEFINED,
     EvaluationStopped as EvaluationStopped,
     Fault as Fault,
     LongEvaluations as LongEvaluations,

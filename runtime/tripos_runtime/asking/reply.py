@@ -105,7 +105,8 @@ class First:
 
 
 def first_replies(asked: SentRequest, samples: int = 1, number: int = 0) -> ReplyProgram[list[First]]:
-    """Return the first replies to a question for so many samples from `number` on, one request for all of them."""
+    """Return the first replies to a question for so many samples from `number` on, one request for all of them. They
+    are fewer than that, and one at least, if the server passes over `n` or broke some off: the others are asked for."""
     sent, left_out = asked.sent, asked.left_out
     while True:
         came = yield asked.request(sent, samples, number)
@@ -118,9 +119,7 @@ def first_replies(asked: SentRequest, samples: int = 1, number: int = 0) -> Repl
         left_out, sent = less
     # The attempts and the wait were the same for all of them.
     replies = (came.reply, *came.reply.others)[:samples]
-    found = [First(Called(reply, came.attempts, came.latency_s, came.batch_id), sent, left_out) for reply in replies]
-    missing = ModelError("R0111", f"`{asked.model.name}` sent fewer replies than it was asked for", "")
-    return found + [First(missing, asked.sent, left_out)] * (samples - len(found))
+    return [First(Called(reply, came.attempts, came.latency_s, came.batch_id), sent, left_out) for reply in replies]
 
 
 def settled(asked: SentRequest, first: First | Draft, number: int = 0) -> ReplyProgram[Answer]:

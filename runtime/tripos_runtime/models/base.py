@@ -216,6 +216,7 @@ class ModelError(CodedError):
         retryable: bool = False,
         fatal: bool = False,
         retry_after_s: float | None = None,
+        broken: bool = False,
     ) -> None:
         super().__init__(code, message, hint)
         self.status = status
@@ -225,6 +226,8 @@ class ModelError(CodedError):
         """No further call to this model can succeed."""
         self.retry_after_s = retry_after_s
         """How long the endpoint asks to be left alone, in seconds."""
+        self.broken = broken
+        """A reply came, and broke off: the endpoint answers."""
 
 
 def check_alone(name: str, endpoint: Endpoint | None) -> None:

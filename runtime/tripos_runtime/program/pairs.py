@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
-from tripos_compiler.plan import Compare
-from tripos_runtime.asking import comparison_id, judgement_id
+from tripos_compiler.plan import Ask, Compare, Converse, Grade, Retrieve, SampleList, Verdict
+from tripos_runtime.asking import AGAIN, Row, comparison_id, judgement_id
 from tripos_runtime.program.calls import Conversation, StepCall
 from tripos_runtime.program.names import Names
 from tripos_runtime.program.units import Unit
+
+FindRows = Callable[[str, Collection[str]], Mapping[str, Row]]
+"""Gives the rows of a table that a ledger has, by name."""
 
 
 class Pair:
@@ -132,6 +135,50 @@ def split(units: Sequence[Unit], pairs: Sequence[Pair], kept: Mapping[str, str])
         open_,
         [pair for pair in pairs if is_kept(pair, kept)],
     )
+
+
+def lasting(every: Iterable[Unit | Pair], statuses: Mapping[str, str], rows: FindRows) -> dict[str, str]:
+    """Return the statuses of the results that need not be done again, by name: without those that a later run tries
+    again. What builds on a reply that broke off, and that an earlier version took for an answer, is done again too."""
+    kept = {name: status for name, status in statuses.items() if status not in AGAIN}
+    again = statuses.keys() - kept.keys()
+    if not again:
+        return kept
+    every = [*every]
+    if kept.keys().isdisjoint(_built_on(every, again)):
+        return kept
+    found = [each for table in ("samples", "judgements", "turns") for each in rows(table, again).items()]
+    broken = {name for name, row in found if row["status"] not in AGAIN}
+    lost = _built_on(every, broken)
+    return {name: status for name, status in kept.items() if name not in lost}
+
+
+def _built_on(every: Iterable[Unit | Pair], replies: Collection[str]) -> set[str]:
+    """Return the names of the results of units and pairs that build on some replies."""
+    found: set[str] = set()
+    for part in every:
+        if isinstance(part, Pair):
+            if not (found | set(replies)).isdisjoint(part._built_on()):
+                found.update(name for _, name in part.results)
+            continue
+        for talk in part.talks.values():
+            place = next((place for place, name in enumerate(talk.turns) if name in replies), None)
+            found.update(() if place is None else (talk.name, *talk.turns[place + 1 :]))
+        for step in part.bound.treatment.steps:
+            if isinstance(step, Retrieve | SampleList | Compare):
+                continue
+            if (found | set(replies)).isdisjoint(part.upstream(step.needs)):
+                continue
+            match step:
+                case Ask():
+                    found.add(part.samples[step.name])
+                case Converse():
+                    found.update((part.talks[step.name].name, *part.talks[step.name].turns))
+                case Grade() | Verdict():
+                    found.update((*part.verdicts.get(step.name, ()), *(c.name for c in part.calls if c.step is step)))
+            scores = (names for (own, _), names in part.scores.items() if own == step.fingerprint)
+            found.update(name for names in scores for name in names.values())
+    return found
 
 
 def is_kept(part: Unit | Pair, kept: Mapping[str, str]) -> bool:

@@ -9,7 +9,7 @@ import orjson
 
 from tripos_compiler.diagnostics import percent
 from tripos_compiler.language import Only, left_out_arm_values, names_in
-from tripos_compiler.plan import Ask, Converse, Grade, Plan, Score, Verdict
+from tripos_compiler.plan import Ask, Converse, Ending, Grade, Plan, Score, Verdict, words_of
 from tripos_compiler.source import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.measures import FEWEST, LEAST_MODELS, is_baseline, near_items, told_of_items, unbalanced_keys
@@ -49,14 +49,13 @@ def several_snapshots(connection: Connection, plan: Plan) -> dict[str, dict[str,
 CAUTION = "These figures show that the pipeline works. They say nothing about any model's worth."
 MOST_SETTLED = 5
 """The most comparisons of a run that stopped early that are told one by one."""
-CUT = ("length", "max_tokens", "MAX_TOKENS")
-"""How providers say that a reply was cut off."""
 
 Kind = Literal[
     "selection",
     "settled",
     "left_out",
     "cut_off",
+    "endings",
     "uneven",
     "one_value",
     "one_grade",
@@ -93,6 +92,7 @@ def find_remarks(connection: Connection, plan: Plan, run: RunRecord, only: Only)
             _treatments(plan, {**run.only, **only}),
             _left_out(connection, plan, schema),
             _cut_off(connection, plan, run, schema),
+            _unknown_endings(connection, plan, run, schema),
             _uneven(connection, schema),
             _one_value(connection, schema),
             _copies(connection, plan, run, schema),
@@ -223,13 +223,28 @@ def _counted(plan: Plan, run: RunRecord, key: str) -> str:
 
 def _cut_off(connection: Connection, plan: Plan, run: RunRecord, schema: str) -> Iterator[Remark]:
     replies = _counted(plan, run, "sample_id")
+    cut_off = sql.texts(words_of(Ending.LENGTH))
     counts = _rows(
         connection,
-        f"""select model, {replies} filter (finish_reason in {sql.texts(CUT)} or status = 'truncated') as cut, {replies}
+        f"""select model, {replies} filter (lower(finish_reason) in {cut_off} or status = 'truncated') as cut, {replies}
         from {schema}.samples where role = {sql.text(run.compared_role)} group by all having cut > 0 order by all""",
     )
     for model, cut, count in counts:
         yield Remark("cut_off", f"{cut:,} of {count:,} replies of {model} were cut off: raise `max_tokens`")
+
+
+def _unknown_endings(connection: Connection, plan: Plan, run: RunRecord, schema: str) -> Iterator[Remark]:
+    """Yield the words of a model for how its replies ended that are in no table: such replies count as whole."""
+    known, talks = words_of(*Ending), [each.name for scenario in plan.scenarios for each in scenario.talks]
+    counts = _rows(
+        connection,
+        f"""select model, finish_reason, {_counted(plan, run, "sample_id")} as replies from {schema}.samples
+        where role = {sql.text(run.compared_role)} and lower(finish_reason) not in {sql.texts(known)}
+          and step not in {sql.texts(talks)} group by all order by all""",
+    )
+    for model, word, replies in counts:
+        told = f"{replies:,} replies of {model} ended with `{word}`, which is no word that is known"
+        yield Remark("endings", f"{told}: they count as whole")
 
 
 def _uneven(connection: Connection, schema: str) -> Iterator[Remark]:

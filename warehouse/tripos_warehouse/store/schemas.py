@@ -293,7 +293,7 @@ SCORES = make_table(
     optional("given", pa.string()),  # JSON: the value of a column that is no number, or the scores of `elements`
     optional("elements", pa.string()),  # JSON, [{"place": "0", "element": …}], where each element of a list is scored
     optional("judged_by", TEXTS),  # who judged inside the expression, in order of name; null where nobody did
-    required("status", pa.string()),  # as runtime/tripos_runtime/asking/statuses.py has them
+    required("status", pa.string()),  # as compiler/tripos_compiler/plan/outcomes.py has them
     optional("error", pa.string()),  # why an expression has no value, or a judge was not asked
     required("fingerprint", pa.string()),
     required("binding", pa.string()),  # what names the row apart from its item

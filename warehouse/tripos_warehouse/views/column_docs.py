@@ -78,7 +78,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "logprobs": "the [probabilities of the reply's tokens](language/likelihood.md#tokens-of-a-reply), JSON",
         "status": "the [status](running.md#statuses)",
         "error": "the error; for a score, the reason for a missing value",
-        "finish_reason": "the finish reason that the model reports",
+        "finish_reason": "the word of the provider for how the reply ended",
         "attempts": "the number of requests",
         "tokens_in": "input tokens",
         "tokens_out": "output tokens, including hidden ones",
@@ -183,7 +183,7 @@ OF_TABLES: Mapping[tuple[str, str], str] = MappingProxyType(
         ("conversations", "models"): "the model of either role, JSON",
         ("conversations", "error"): "the error of the last turn",
         ("samples", "step"): "the `ask` that was answered, or the `converse` that was held",
-        ("samples", "finish_reason"): "the finish reason that the model reports; for a conversation, its end",
+        ("samples", "finish_reason"): "the word of the provider for how the reply ended; for a conversation, its end",
         ("comparisons", "step"): "the `compare` of the comparison",
         ("comparisons", "evaluator"): "the model that judged",
         (

@@ -1,6 +1,4 @@
 from .absence import (
-    NOT_APPLICABLE as NOT_APPLICABLE,
-    UNDEFINED as UNDEFINED,
     EvaluationStopped as EvaluationStopped,
     Fault as Fault,
     Missing as Missing,

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-UNDEFINED: Final = "undefined"
-NOT_APPLICABLE: Final = "not_applicable"
+from typing import Any
 
 
 class Unavailable(Exception):

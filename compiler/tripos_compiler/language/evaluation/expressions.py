@@ -15,8 +15,6 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from tripos_compiler.language.evaluation.absence import (
-    NOT_APPLICABLE,
-    UNDEFINED,
     Deferred,
     Fault,
     Missing,
@@ -37,6 +35,8 @@ from tripos_compiler.language.library import (
 )
 from tripos_compiler.language.references import names_in
 from tripos_compiler.plan import (
+    NOT_APPLICABLE,
+    UNDEFINED,
     AtElement,
     Binary,
     Branches,

@@ -8,13 +8,11 @@ from typing import Any
 
 import orjson
 
-from tripos_compiler.plan import write_token_probabilities
+from tripos_compiler.plan import BROKEN, REFUSAL, Ending, ending_of, write_token_probabilities
 from tripos_runtime.models.base import ModelError, Price, Reply
 from tripos_runtime.models.catalog import audio_factor
 from tripos_runtime.models.over_http.called import said_with_calls
 
-ENDED = {"eos": "stop", "eos_token": "stop", "end_turn": "stop", "max_tokens": "length", "model_length": "length"}
-"""Words of some providers for what the rest call otherwise."""
 TICKS_PER_USD = 10_000_000_000
 """The unit in which xAI counts costs."""
 MOST_TOKENS = 10**12
@@ -58,8 +56,8 @@ def read_reply(
     says its text and its calls.
 
     What a call cost is what the provider says it did, where it says so and the price is not the user's (`own_price`);
-    else what the price makes of its tokens. Raises `ModelError` R0108 where the provider withheld the reply and R0111
-    where there is none.
+    else what the price makes of its tokens. A reply that the provider withheld is one with that ending. Of several, one
+    that broke off is left out. Raises `ModelError` R0111 if there is none, or every one broke off.
 
     >>> message = {"content": "hello"}
     >>> usage = {"prompt_tokens": 10, "completion_tokens": 2}
@@ -70,6 +68,10 @@ def read_reply(
     choices = body.get("choices")
     if not isinstance(choices, list) or not choices or not all(isinstance(choice, dict) for choice in choices):
         raise ModelError("R0111", f"`{name}` sent a reply without a choice", "try again later", retryable=True)
+    broken, choices = choices, [choice for choice in choices if ending_of(_ending(choice)) is not Ending.ERROR]
+    if not choices:
+        message = f"the provider of `{name}` broke off the reply: {_told_error(broken[0])}"
+        raise ModelError("R0111", message, "try again later", retryable=True, broken=True)
     model = body.get("model")
     served = model if isinstance(model, str) and model else name
     usage = body.get("usage")
@@ -91,9 +93,6 @@ def read_reply(
             if sounds and not own_price:
                 cost += min(sounds, tokens_in) * price.input_usd * (audio_factor(name) - 1)
     texts = [_text(choice) for choice in choices]
-    if not any(texts) and all(choice.get("finish_reason") == "content_filter" for choice in choices):
-        hint = "the sample is kept as refused"
-        raise ModelError("R0108", f"the provider of `{name}` withheld the reply", hint, status="refused")
     endings = [_ending(choice) for choice in choices]
     if tools:
         messages = [_part(choice, "message") for choice in choices]
@@ -157,8 +156,21 @@ def _is_text(part: Any) -> bool:
 
 
 def _ending(choice: Mapping[str, Any]) -> str | None:
+    """Return the provider's word for how a choice ended; an error or a refusal in a field of its own has its word."""
     ending = choice.get("finish_reason")
-    return ENDED.get(ending, ending) if isinstance(ending, str) and ending else None
+    word = ending if isinstance(ending, str) and ending.strip() else None
+    if choice.get("error") and ending_of(word) is not Ending.ERROR:
+        return BROKEN
+    refusal = _part(choice, "message").get("refusal")
+    if isinstance(refusal, str) and refusal.strip() and ending_of(word) not in (Ending.CONTENT_FILTER, Ending.ERROR):
+        return REFUSAL
+    return word
+
+
+def _told_error(choice: Mapping[str, Any]) -> str:
+    """Return the word for an error, with its code. Its message may have a key, so it is left out."""
+    code = _part(choice, "error").get("code")
+    return f"`{_ending(choice)}`" + (f", code {code}" if isinstance(code, int) else "")
 
 
 def _cached(usage: Mapping[str, Any]) -> int:

@@ -32,6 +32,7 @@ from tripos.importing.logs.untrusted import (
     text,
 )
 from tripos.settings import MOST_DATA_BYTES
+from tripos_compiler.plan import Ending, ending_of
 from tripos_runtime.asking import PARSE_FAILURE, REFUSED
 from tripos_runtime.asking.functions import FUNCTION_ERROR
 
@@ -267,7 +268,7 @@ class _SampleReader:
         return {
             "reply": reply,
             "error": error if reply is None or error else None,
-            "refused": stopped == "content_filter",
+            "refused": ending_of(stopped) is Ending.CONTENT_FILTER,
             "status": reply_status(self.about.get("status"), reply) if self.own else None,
             "messages": as_messages(turns),
             "model_served": text(output.get("model")),
