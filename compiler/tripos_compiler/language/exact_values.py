@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
@@ -78,9 +77,8 @@ def load_json(text: str | bytes) -> Any:
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError:
-        if LONE.search(raw):
-            with suppress(ValueError, RecursionError):
-                check_characters(json.loads(raw, parse_constant=_refuse))
+        lenient = _lenient(raw) if LONE.search(raw) else None
+        check_characters(lenient)
         raise
     # Written anew, an object has each of its keys once.
     repeated = len(KEY.findall(raw)) != orjson.dumps(value).count(b'":')
@@ -114,6 +112,14 @@ def _integer(text: str) -> int | Decimal:
         return int(text)
     except ValueError:  # Python reads so many digits and no more
         return Decimal(text)
+
+
+def _lenient(raw: bytes) -> Any:
+    """Return what JSON says that may have half of a character; None of what is no JSON."""
+    try:
+        return json.loads(raw, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _refuse(constant: str) -> Any:
