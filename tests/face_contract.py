@@ -10,19 +10,23 @@ class FaceContract(Contract):
     """No module outside of a room imports a module of it; a name is imported from the room itself.
 
     `rooms` are packages. A room inside a room has a face of its own. Modules of one room import each other directly.
+    The modules of `open_rooms` are imported from everywhere.
     """
 
     type_name = "faces"
 
     rooms = fields.ListField(subfield=fields.StringField())
+    open_rooms = fields.ListField(subfield=fields.StringField(), required=False, default=[])
 
     def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:
         """Return the imports that pass a face, and the rooms that are no package."""
         rooms: list[str] = self.rooms  # type: ignore[assignment]
+        open_rooms: list[str] = self.open_rooms  # type: ignore[assignment]
         unknown = [room for room in rooms if not graph.find_children(room)]
         past = [
             f"{importer} imports {module}, and not from {room}"
             for module in sorted(graph.modules)
+            if not any(is_in(module, room) for room in open_rooms)
             for importer in sorted(graph.find_modules_that_directly_import(module))
             if (room := room_between(importer, module, rooms)) not in (None, module)
         ]

@@ -12,8 +12,8 @@ from tests.compiler.compiling import compile_files, plan_of
 from tests.each import each
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.library import FUNCTIONS
-from tripos_compiler.language.library.functions.locales import convention_of
 from tripos_compiler.language.library.partiality import Unread
+from tripos_compiler.language.replies.locales import convention_of
 from tripos_compiler.plan import Plan, Score
 
 READERS = ("last_number", "final_number", "number")

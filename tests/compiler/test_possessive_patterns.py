@@ -12,9 +12,9 @@ from pathlib import Path
 import regex
 from hypothesis import given, strategies as st
 
-from tripos_compiler.language.library.functions import locales
 from tripos_compiler.language.library.functions.answers import exams, final_numbers
-from tripos_compiler.language.library.functions.late_patterns import LatePattern
+from tripos_compiler.language.replies import locales
+from tripos_compiler.language.replies.late_patterns import LatePattern
 from tripos_compiler.syntax import grammar_tables, pieces
 from tripos_runtime.reading import plain_text
 

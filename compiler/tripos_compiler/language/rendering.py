@@ -18,10 +18,10 @@ from tripos_compiler.language.library import (
     Turn,
     joined_media,
     json,
-    nfkc,
     unmarked,
     without_optional,
 )
+from tripos_compiler.language.replies.text import nfkc
 from tripos_compiler.plan import Axis, Expr, Hole, Metric, Passage, Template, Type
 
 PLACEHOLDER = "\ufffc"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tripos_compiler.constructs import Labels, Statement
 from tripos_compiler.diagnostics import Diagnostics, Label, nearest
 from tripos_compiler.language.contamination import NearCopies
-from tripos_compiler.language.library import DEFAULT, convention_of
+from tripos_compiler.language.replies.locales import DEFAULT, convention_of
 from tripos_compiler.plan import (
     Arm,
     Axis,

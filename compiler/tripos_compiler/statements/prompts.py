@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 
 from tripos_compiler.constructs import Statement
-from tripos_compiler.language.library import holds_media, nfkc
+from tripos_compiler.language.library import holds_media
+from tripos_compiler.language.replies.text import nfkc
 from tripos_compiler.plan import DeclaredSettings, RecordType, Type
 from tripos_compiler.resolve import Program, Scope, forget_diagnostics, has_lost_part
 from tripos_compiler.source import dataclass

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.language.library import DEFAULT, convention_of, fits, type_notation, without_optional
+from tripos_compiler.language.library import fits, type_notation, without_optional
+from tripos_compiler.language.replies.locales import DEFAULT, convention_of
 from tripos_compiler.plan import (
     BoolType,
     Branches,

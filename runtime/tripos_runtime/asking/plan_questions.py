@@ -7,7 +7,7 @@ from dataclasses import field, replace
 from typing import Any
 
 from tripos_compiler.language import Missing, Unavailable, evaluate
-from tripos_compiler.language.library import DEFAULT
+from tripos_compiler.language.replies.locales import DEFAULT
 from tripos_compiler.plan import (
     Ask,
     Axis,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-from tripos_compiler.language.library import DEFAULT, plain_numbers
+from tripos_compiler.language.replies.locales import DEFAULT, plain_numbers
 from tripos_compiler.plan import Metric
 from tripos_compiler.source import dataclass
 from tripos_runtime.reading.json_text import FoundJson, find_all

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from tripos_compiler.language.library import DEFAULT, ODD, convention_of, nfkc, odd_number, plain_numbers
+from tripos_compiler.language.replies.locales import DEFAULT, ODD, convention_of, odd_number, plain_numbers
+from tripos_compiler.language.replies.text import nfkc
 
 T = TypeVar("T")
 

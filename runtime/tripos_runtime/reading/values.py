@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from tripos_compiler.language.library import DEFAULT, holds_json, plain_numbers, without_optional
+from tripos_compiler.language.library import holds_json, without_optional
+from tripos_compiler.language.replies.locales import DEFAULT, plain_numbers
 from tripos_compiler.plan import (
     AudioType,
     Axis,

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from tripos_compiler.language.library import nfkc
+from tripos_compiler.language.replies.text import nfkc
 
 if TYPE_CHECKING:
     import numpy as np

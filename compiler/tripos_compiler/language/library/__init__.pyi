@@ -12,19 +12,11 @@ from .functions.dialogues import (
 )
 from .functions.layout import (
     json as json,
-    nfkc as nfkc,
 )
 from .functions.likeness import (
     BY_LENGTH as BY_LENGTH,
     SATURATION as SATURATION,
     grams_of as grams_of,
-)
-from .functions.locales import (
-    DEFAULT as DEFAULT,
-    ODD as ODD,
-    convention_of as convention_of,
-    odd_number as odd_number,
-    plain_numbers as plain_numbers,
 )
 from .functions.texts import (
     VERSION as VERSION,

@@ -17,7 +17,6 @@ from tripos_compiler.language.library.functions import (
     layout,
     likeness,
     lists,
-    locales,
     numerals,
     texts,
     trees,
@@ -31,6 +30,7 @@ from tripos_compiler.language.library.functions.answers import (
     options,
 )
 from tripos_compiler.language.library.signature import Function, define
+from tripos_compiler.language.replies import locales, text
 
 VERSIONS: Mapping[str, int] = {
     "choice_letters": 2,
@@ -95,7 +95,7 @@ GROUPS: dict[str, tuple[Function, ...]] = {
         define(texts.byte_count, "bytes"),
         define(texts.lower),
         define(texts.upper),
-        define(layout.simplified),
+        define(text.simplified),
         define(texts.trim),
         define(texts.replace, check=texts.is_empty, partial=partiality.NOTHING_OLD),
         define(texts.split, check=texts.is_empty, partial=partiality.NO_SEPARATOR),

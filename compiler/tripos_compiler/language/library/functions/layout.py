@@ -3,71 +3,12 @@
 from __future__ import annotations
 
 import json as jsonlib
-import unicodedata
 from collections.abc import Collection, Mapping, Set as AbstractSet
-from functools import cache
 from itertools import count, islice, product
 from typing import Any
 
-from tripos_compiler.language.library.functions.late_patterns import late_pattern
 from tripos_compiler.language.library.partiality import Undefined
 from tripos_compiler.language.library.types import ordered, sorted_items
-
-_WHOLE = late_pattern(r"[^\ud800-\udfff]+")
-"""Halves of characters, which a reply may have, are nothing that UTF-8 could hold."""
-
-_MARKS = late_pattern("[\u0300-\u1fff\u20d0-\u20f0\u2de0-\u309a\ua66f-\uabff\ufb1e-\ufe2f\U00010000-\U0001ffff]{31}")
-"""Where there may be more than `MOST_MARKS` combining marks in a row."""
-MOST_MARKS = 30
-"""No writing puts more combining marks on a letter (Unicode's stream-safe text format)."""
-_JOINER = "\u034f"
-
-
-def nfkc(text: str) -> str:
-    """Return the text in Unicode's form NFKC. Between too many combining marks in a row stands a joiner: to put them in
-    order takes the square of their number.
-
-    >>> nfkc("Ａ１ ﬁ"), len(nfkc("a" + "\\u0301\\u0323" * 1000))
-    ('A1 fi', 2066)
-    """
-    if text.isascii():
-        return text
-    if _MARKS.search(text) is not None:
-        text = _stream_safe(text)
-    return unicodedata.normalize("NFKC", text)
-
-
-def _stream_safe(text: str) -> str:
-    pieces: list[str] = []
-    start = marks = 0
-    for place, character in enumerate(text):
-        marks = marks + 1 if unicodedata.combining(character) else 0
-        if marks > MOST_MARKS:
-            pieces.append(text[start:place])
-            start, marks = place, 1
-    return _JOINER.join((*pieces, text[start:]))
-
-
-def simplified(text: str) -> str:
-    """Return the text with traditional Chinese characters in their simplified form; all else stays as it is.
-
-    Whole words are looked up first, since some characters have several simplified forms. The dictionary is OpenCC's.
-
-    >>> simplified("正確答案為乾隆"), simplified("Plain text.")
-    ('正确答案为乾隆', 'Plain text.')
-    """
-    if text.isascii():
-        return text
-    convert = _converter().convert
-    return _WHOLE.sub(lambda found: str(convert(found[0])), text)
-
-
-@cache
-def _converter() -> Any:
-    import opencc
-
-    return opencc.OpenCC("t2s")
-
 
 ALPHABET = 26
 GOES_ON = (

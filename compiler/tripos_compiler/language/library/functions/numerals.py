@@ -9,10 +9,10 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Annotated
 
-from tripos_compiler.language.library.functions.late_patterns import late_pattern
-from tripos_compiler.language.library.functions.locales import CASED, DEFAULT, ODD, odd_number, plain_numbers
 from tripos_compiler.language.library.partiality import Unread
 from tripos_compiler.language.library.types import Implied
+from tripos_compiler.language.replies.late_patterns import late_pattern
+from tripos_compiler.language.replies.locales import CASED, DEFAULT, ODD, odd_number, plain_numbers
 
 _DIGITS = r"\d{1,3}(?:,\d{3})+(?!\d)|\d+"
 _CURRENCY = r"[$€£¥￥₹]"

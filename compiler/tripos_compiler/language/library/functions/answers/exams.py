@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from tripos_compiler.language.library.functions.late_patterns import late_pattern
-from tripos_compiler.language.library.functions.layout import GOES_ON, PRONOUN, are_options, nfkc
+from tripos_compiler.language.library.functions.layout import GOES_ON, PRONOUN, are_options
+from tripos_compiler.language.replies.late_patterns import late_pattern
+from tripos_compiler.language.replies.text import nfkc
 
 _SIMPLE = str.maketrans(
     "對錯確誤選應為項說無題斷實屬問結論該兩與還準關當擇沒綜總從這條",

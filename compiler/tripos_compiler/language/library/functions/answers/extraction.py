@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from tripos_compiler.language.library.functions.late_patterns import late_pattern
 from tripos_compiler.language.library.functions.layout import ALPHABET, PRONOUN, are_options
 from tripos_compiler.language.library.partiality import Undefined
+from tripos_compiler.language.replies.late_patterns import late_pattern
 
 _FULL_WIDTH = str.maketrans({0xFF21 + i: 0x41 + i for i in range(ALPHABET)})
 _PRONOUN = late_pattern(PRONOUN)

@@ -6,8 +6,6 @@ import math
 import re
 
 from tripos_compiler.language.library.functions.answers.extraction import boxed
-from tripos_compiler.language.library.functions.late_patterns import late_pattern
-from tripos_compiler.language.library.functions.locales import DEFAULT, ODD, plain_numbers
 from tripos_compiler.language.library.functions.numerals import (
     NUMBER_IN_TEXT,
     Locale,
@@ -16,6 +14,8 @@ from tripos_compiler.language.library.functions.numerals import (
     settled,
     whole_number,
 )
+from tripos_compiler.language.replies.late_patterns import late_pattern
+from tripos_compiler.language.replies.locales import DEFAULT, ODD, plain_numbers
 
 _GAP = r"[ \t]{0,3}"
 _SAYS = (

@@ -9,7 +9,6 @@ from functools import cache
 from typing import Any
 
 from tripos_compiler.language.library.functions.answers.extraction import boxed
-from tripos_compiler.language.library.functions.late_patterns import late_pattern
 from tripos_compiler.language.library.functions.layout import (
     ALPHABET,
     GOES_ON,
@@ -18,11 +17,11 @@ from tripos_compiler.language.library.functions.layout import (
     index_of,
     letters_at,
     letters_for,
-    nfkc,
-    simplified,
 )
 from tripos_compiler.language.library.functions.lists import shuffled
 from tripos_compiler.language.library.partiality import Undefined
+from tripos_compiler.language.replies.late_patterns import late_pattern
+from tripos_compiler.language.replies.text import nfkc, simplified
 from tripos_compiler.source import dataclass
 
 _MARKS = late_pattern(r"[*_~`$#>\u200b-\u200d\ufeff]|\\(?:text|mathrm|mathbf|rm|textbf)\b|\\[()\[\]]")

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 
-from tripos_compiler.language.library.functions.late_patterns import late_pattern
+from tripos_compiler.language.replies.late_patterns import late_pattern
 from tripos_compiler.source import dataclass
 
 DEFAULT = "en"
