@@ -110,7 +110,7 @@ def test_each_is_warned_of_where_it_stands(tmp_path: Path) -> None:
     assert found == [
         (f"`{{reply}}` {said}", "write it as `{{ reply }}`"),
         (f"`${{reply}}` {said}", "write it as `{{ reply }}`"),
-        (f"`{{% if item.level %}}` {said}", condition),
         (f"`{{item.question}}` {said}", "write it as `{{ item.question }}`"),
+        (f"`{{% if item.level %}}` {said}", condition),
         (f"`${{level}}` {said}", "write it as `{{ item.level }}`"),
     ]

@@ -211,8 +211,8 @@ def test_a_whole_number_is_exact_or_refused(number: int, of: Type) -> None:
 
 HALF, TWICE = '"half \\ud83d"', '{"a": 1, "b": {"c": 1, "d": [{"c": 1, "c": 2}]}}'
 SAID = {
-    HALF: "half of a character: a text was cut in the middle of one, such as an emoji",
-    TWICE: "the key `c` twice in one object",
+    HALF: "a text has half of a character",
+    TWICE: "an object repeats the key `c`",
 }
 
 
@@ -225,7 +225,7 @@ def test_json_that_says_two_things_is_refused(tmp_path: Path, suffix: str, value
     (tmp_path / f"d.{suffix}").write_bytes(gzip.compress(data) if suffix.endswith("gz") else data)
     with pytest.raises(DataError) as caught:
         read(tmp_path / f"d.{suffix}")
-    assert caught.value.message == f"line {1 if suffix == 'json' else 2} of d has {SAID[value]}"
+    assert caught.value.message == f"line {1 if suffix == 'json' else 2} of d cannot be read exactly: {SAID[value]}"
 
 
 @given(

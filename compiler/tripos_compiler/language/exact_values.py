@@ -30,11 +30,10 @@ SUSPECT = re.compile(rb"(?<![\d.])\d{16}|[\d.]{16,}[eE]\+?\d")
 """A number that may be past `WHOLE`."""
 LONE = re.compile(rb"\\(?:u|U0000)[dD][89a-fA-F]")
 """Half of a surrogate pair, escaped: a text that was cut between the two is written so."""
-HALF = "half of a character: a text was cut in the middle of one, such as an emoji"
 
 
 class InexactJson(ValueError):
-    """JSON that cannot be read without loss. The text is the predicate of a message; `help` mends it."""
+    """JSON that cannot be read without loss. The text says why; `help` mends it."""
 
     def __init__(self, message: str, help: str) -> None:
         super().__init__(message)
@@ -71,7 +70,7 @@ def load_json(text: str | bytes) -> Any:
     >>> load_json('{"a": 1, "b": {"c": 1, "c": 2}}')
     Traceback (most recent call last):
     ...
-    tripos_compiler.language.exact_values.InexactJson: the key `c` twice in one object
+    tripos_compiler.language.exact_values.InexactJson: an object repeats the key `c`
     """
     raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     try:
@@ -95,7 +94,7 @@ def check_characters(value: Any) -> None:
     try:
         json.dumps(value, ensure_ascii=False, default=str).encode()
     except UnicodeEncodeError:
-        raise InexactJson(HALF, "write the whole character") from None
+        raise InexactJson("a text has half of a character", "write the whole character, or leave it out") from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -103,7 +102,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for place, name in enumerate(names) if name in names[:place])
-        raise InexactJson(f"the key `{twice}` twice in one object", "keep one of the two values")
+        raise InexactJson(f"an object repeats the key `{twice}`", "keep one of the two values")
     return found
 
 

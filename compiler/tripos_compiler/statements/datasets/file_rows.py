@@ -20,7 +20,7 @@ from tripos_compiler.language import (
     item_id,
     read_row,
 )
-from tripos_compiler.language.library import MediumKind, UnfitMedium, in_bounds, type_notation, without_optional
+from tripos_compiler.language.library import MediumKind, in_bounds, type_notation, without_optional
 from tripos_compiler.plan import DataField, DataFile, Dataset, digest
 from tripos_compiler.resolve import LoadedRow, Program
 from tripos_compiler.source import DataError, FoundFile, Span, dataclass
@@ -228,7 +228,9 @@ class _Reading:
             self._nothing(file, number, field)
             return
         if misfit.reason is not None:
-            message = f"row {number} of {file.path}: {_reason(field, misfit.reason)}"
+            message = f"row {number} of {file.path}: {misfit.reason}"
+            if isinstance(misfit.reason, InexactJson):
+                message = f"row {number} of {file.path}: `{field.name}` cannot be read exactly: {misfit.reason}"
             self._error("E0305", message, *self.columns.places[field.name], help=misfit.reason.help)
             return
         value = str(misfit.value) if isinstance(misfit.value, Decimal) else repr(misfit.value)
@@ -270,10 +272,6 @@ def _exact(value: object) -> float | Decimal | None:
     except ValueError:
         return None
     return None if isinstance(exact, float) and not math.isfinite(exact) else exact
-
-
-def _reason(field: DataField, reason: UnfitMedium | InexactJson) -> str:
-    return f"`{field.name}` has {reason}" if isinstance(reason, InexactJson) else reason.message
 
 
 def _allow(field: DataField) -> str:

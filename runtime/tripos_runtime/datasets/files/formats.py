@@ -100,7 +100,7 @@ def document_in(path: Path, shown: str, limits: ReadLimits = STANDARD) -> Any:
             check_characters(document)
         return document
     except InexactJson as error:
-        raise DataError(f"{shown} has {error}", error.help) from error
+        raise DataError(f"{shown} cannot be read exactly: {error}", error.help) from error
     except BROKEN as error:
         raise _broken(path, shown, error) from error
 
@@ -230,7 +230,7 @@ def _loads(text: bytes, shown: str, number: int) -> Any:
         raise DataError(f"line {line} of {shown} is not JSON: {error.msg}", "mend that line") from error
     except InexactJson as error:
         where = shown if b"\n" in text.strip() else f"line {number} of {shown}"
-        raise _Inexact(f"{where} has {error}", error.help) from error
+        raise _Inexact(f"{where} cannot be read exactly: {error}", error.help) from error
     except RecursionError as error:
         raise DataError(f"{shown} is nested too deeply to be read", "check the file") from error
 
