@@ -107,6 +107,42 @@ def test_a_data_folder_that_is_given_is_read(folder: Path, tripos: Command) -> N
     assert tripos("check", "mine.tripos", "--data", "../../..").code == 0
 
 
+@pytest.mark.parametrize("place", ["..", "../data", "snapshot"])
+def test_a_link_in_a_data_folder_that_is_named_is_followed(folder: Path, tripos: Command, place: str) -> None:
+    """As in a snapshot of the Hugging Face Hub, which has links to files of another folder."""
+    data = folder / place
+    data.mkdir(exist_ok=True)
+    (data / "linked.jsonl").symlink_to(folder.parents[2] / "rows.jsonl")
+    reads(folder, "linked.jsonl")
+    done = tripos("check", "mine.tripos", "--data", place)
+    assert done.code == 0, done.err
+    assert tripos("run", "mine.tripos", "--data", place, "--model", "mock/careful").code == 0
+    refused = tripos("check", "mine.tripos", "--data", place, "--untrusted")
+    assert refused.code == 2 and "lies outside of the benchmark" in refused.err
+    for name in ("sub/../linked.jsonl", "keys.jsonl"):
+        reads(folder, name)
+        (data / "sub").mkdir(exist_ok=True)
+        (folder.parents[2] / ".env").write_text(SECRET)
+        if not (data / "keys.jsonl").is_symlink():
+            (data / "keys.jsonl").symlink_to(folder.parents[2] / ".env")
+        closed = tripos("check", "mine.tripos", "--data", place)
+        assert closed.code == 2 and "lies outside of the benchmark" in closed.err and SECRET not in closed.err
+
+
+def test_a_link_in_a_folder_that_settings_name_is_followed_if_the_folder_is_not_of_the_project(
+    folder: Path, tripos: Command
+) -> None:
+    away = folder.parents[2] / "away"
+    reads(folder, "linked.jsonl")
+    for data in (folder / "inside", away):
+        data.mkdir()
+        (data / "linked.jsonl").symlink_to(folder.parents[2] / "rows.jsonl")
+    (folder / "tripos.toml").write_text('data = ["inside"]\n')
+    assert tripos("check", "mine.tripos").code == 2
+    (folder / "tripos.toml").write_text(f'data = ["{away.as_posix()}"]\n')
+    assert tripos("check", "mine.tripos").code == 0
+
+
 @pytest.mark.parametrize("marker", ["tripos.toml", ".git"])
 def test_a_project_is_read(folder: Path, tripos: Command, marker: str) -> None:
     home = folder.parents[2]

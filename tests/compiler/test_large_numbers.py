@@ -19,6 +19,7 @@ scenario sums {{
 }}
 """
 PAST = "row 1 of items.jsonl: a number of `n` is past all bounds, which are ±1e70"
+TOO_LONG = "row 1 of items.jsonl: {} has more digits than `n` can keep"
 BEYOND = "row 1 of items.jsonl: a whole number of `n` is beyond 64 bits"
 
 
@@ -32,7 +33,15 @@ BEYOND = "row 1 of items.jsonl: a whole number of `n` is beyond 64 bits"
         ("integer", "-9223372036854775809000", BEYOND),
         ("text", "18446744073709551617", BEYOND),
         ("text", '"18446744073709551617"', None),
-        ("number", "18446744073709551617", None),
+        ("number", "18446744073709551617", TOO_LONG.format("18446744073709551617")),
+        ("number", '"18446744073709551617"', TOO_LONG.format("'18446744073709551617'")),
+        ("number", "9007199254740993.5", TOO_LONG.format("9007199254740993.5")),
+        ("number", "9007199254740993", None),
+        ("number", "9007199254740993.0", None),
+        ("number", "6.02214076e23", None),
+        ("number", "1000000000000000000000000000000", None),
+        ("integer", '"9007199254740993.0"', None),
+        ("integer", '"1_000"', "row 1 of items.jsonl: '1_000' is not `integer`"),
         ("number", "-1e70", None),
         ("number?", "1.1e70", PAST),
         ("number", "-1.7e308", PAST),

@@ -68,7 +68,7 @@ def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
     for lines in (b"q;n;q\na;1;b\n", b"q;n;q\n"):
         with pytest.raises(DataError, match=r"two columns of a\.csv are called `q`"):
             list(delimited_rows(lambda lines=lines: io.BytesIO(lines), "a.csv"))
-    assert list(delimited_rows(lambda: io.BytesIO(b"q,,\na,,\n"), "a.csv")) == [{"q": "a", "": ""}]
+    assert list(delimited_rows(lambda: io.BytesIO(b"q,,\na,,\n"), "a.csv")) == [{"q": "a", "": None}]
 
 
 @pytest.mark.parametrize("content", [b"", b"q,n\n1,2\n", b"PK\x03\x04 broken"])

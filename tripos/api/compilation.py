@@ -145,7 +145,9 @@ def find_spec(
             raise Failure("E0108", f"there is no spec at `{path}`", hint)
         given = shipped
     main = given if given.is_file() else _main_file(given)
-    folders = replace(folders, access=access_of(main, folders.folders, anything=allow_outside, trust=trust))
+    named = tuple(Path(folder) for folder in data)
+    access = access_of(main, folders.folders, named=named, anything=allow_outside, trust=trust)
+    folders = replace(folders, access=access)
     return SpecSource(main, folders, replace(extended, fetch=fetch, into=main.parent / RELEASES))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import Any
 from tripos.settings import read_toml
 from tripos.ui import Failure
 from tripos_compiler.diagnostics import nearest
+from tripos_compiler.language import load_json
 from tripos_compiler.source import DataError, FoundFile
 from tripos_runtime.datasets import DataFolders
 
@@ -241,7 +241,7 @@ def _entries(value: Any) -> list[dict[str, Any]] | None:
     """Return a list of records, also one that is written as JSON text."""
     if isinstance(value, str):
         try:
-            value = json.loads(value)
+            value = load_json(value)
         except ValueError:
             return None
     good = isinstance(value, list) and all(isinstance(entry, dict) for entry in value)

@@ -113,7 +113,7 @@ class Release:
     def data_folders(self, outer: Sequence[Path] = ()) -> DataFolders:
         """Return where its data lie: in the release, and what is not there in `outer`."""
         folders = (self.folder / DATA, *outer)
-        return DataFolders(folders, access_of(self.main, (self.folder, *folders), trust=self.trust))
+        return DataFolders(folders, access_of(self.main, folders, own=(self.folder,), trust=self.trust))
 
     def plan(self) -> Plan:
         """Return the plan that was frozen. Raises `Failure` S0855 where it, or what a run needs beside it, was

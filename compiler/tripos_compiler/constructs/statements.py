@@ -37,10 +37,10 @@ PRODUCTS = frozenset({"AXES", "ARMS"})
 """The slots of a signature whose names are joined by `*`."""
 
 
-def with_commas(line: Line, construct: Construct, table: dict[str, list[Construct]]) -> Sequence[Entry]:
-    """Return the entries of a line, of which the first is of `construct`: with the names that follow it after
-    commas."""
-    first, *rest = line.entries
+def with_commas(
+    first: Entry, rest: Sequence[Entry], construct: Construct, table: dict[str, list[Construct]]
+) -> Sequence[Entry]:
+    """Return the names that follow an entry of `construct` after commas, among the rest of its line."""
     kinds = {item.kind for item in construct.shape.items if isinstance(item, Slot)}
     if not kinds & PRODUCTS or first.block is not None or len(first.elements) < 2:
         return ()
@@ -139,19 +139,32 @@ def _entries(block: Block, table: dict[str, list[Construct]], diagnostics: Diagn
 
 
 def _joined(line: Line, table: dict[str, list[Construct]], diagnostics: Diagnostics) -> Iterator[Entry]:
-    first, *rest = line.entries
-    constructs = table.get(_keyword(first) or "", []) if _keyword(first) else []
-    takes_list = any(construct.shape.takes_list for construct in constructs)
-    names = with_commas(line, constructs[0], table) if rest and constructs and not first.broken else ()
-    if names:
-        first, rest = as_product(first, names, diagnostics), rest[len(names) :]
-        yield from (entry for entry in (first, *rest) if not entry.broken)
-        return
-    if not rest or not takes_list or any(entry.block for entry in rest) or first.broken:
-        yield from (entry for entry in line.entries if not entry.broken)
-        return
-    elements = first.elements + tuple(element for entry in rest for element in entry.elements)
-    yield Entry(line.span, elements, first.block)
+    start = 0
+    while start < len(line.entries):
+        first, start = line.entries[start], start + 1
+        constructs = [] if first.broken else table.get(_keyword(first) or "", []) if _keyword(first) else []
+        if not constructs:
+            yield from () if first.broken else (first,)
+            continue
+        rest = line.entries[start:]
+        if names := with_commas(first, rest, constructs[0], table):
+            start += len(names)
+            yield as_product(first, names, diagnostics)
+            continue
+        takes_list = any(construct.shape.takes_list for construct in constructs)
+        count = next((place for place, each in enumerate(rest) if _begins_statement(each, table)), len(rest))
+        listed = rest[:count] if takes_list else ()
+        if listed and not any(each.block for each in listed):
+            start += count
+            elements = first.elements + tuple(element for each in listed for element in each.elements)
+            first = Entry(first.span.to(listed[-1].span), elements, first.block)
+        yield first
+
+
+def _begins_statement(entry: Entry, table: dict[str, list[Construct]]) -> bool:
+    """Return true if an entry behind a comma is a statement of its own, and no item of the list before it: it begins
+    with the word of one, and says more."""
+    return (len(entry.elements) > 1 or entry.block is not None) and (_keyword(entry) or "") in table
 
 
 def _keyword(entry: Entry) -> str | None:

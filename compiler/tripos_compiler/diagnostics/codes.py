@@ -272,6 +272,7 @@ CODES: dict[str, str] = {
     "W0320": "may be undefined",
     "W0399": "tree not approved",
     "W0401": "axis perhaps never mentioned",
+    "W0405": "hole of another language",
     "W0503": "nothing to reveal",
     "W0505": "public field says the secret",
     "W0610": "arm without effect",

@@ -48,8 +48,11 @@ def space(scan: Scan, before: FormatToken, after: FormatToken) -> str:
     """Return the space between two tokens: one, but for brackets, `.`, `..`, the signs of one operand and type
     arguments.
 
-    A minus before a number keeps its space, since `-1` is one number and `- 1` an operation.
+    A minus before a number keeps its space, since `-1` is one number and `- 1` an operation. A number and a word that
+    touch stay so: `13a` is the name of a tokenizer.
     """
+    if before.kind == "number" and after.kind == "word" and before.end == after.start:
+        return ""
     if before.kind == "sign" and before.text in NO_SPACE_AFTER:
         return ""
     if after.kind == "sign" and after.text in NO_SPACE_BEFORE:

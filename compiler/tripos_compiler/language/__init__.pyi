@@ -25,6 +25,13 @@ from .evaluation import (
     elements as elements,
     evaluate as evaluate,
 )
+from .exact_values import (
+    LONE as LONE,
+    InexactJson as InexactJson,
+    check_characters as check_characters,
+    exact_number as exact_number,
+    load_json as load_json,
+)
 from .model_families import (
     PEOPLE as PEOPLE,
     families_in_name as families_in_name,
@@ -58,7 +65,6 @@ from .rendering import (
 )
 from .rows import (
     ABSENT as ABSENT,
-    EMPTY_CELL as EMPTY_CELL,
     DateCell as DateCell,
     DoesNotFit as DoesNotFit,
     Misfit as Misfit,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
-import orjson
-
+from tripos_compiler.language.exact_values import LEAST, MOST, InexactJson, exact_number, load_json
 from tripos_compiler.language.library import (
     BETWEEN,
     FindMedium,
@@ -48,7 +48,7 @@ def read_turns(value: Any) -> list[dict[str, str]] | None:
     if isinstance(value, str):
         if value.lstrip().startswith("["):
             try:
-                value = orjson.loads(value)
+                value = load_json(value)
             except ValueError:
                 return None
         else:
@@ -96,8 +96,6 @@ def _spoken(line: str) -> dict[str, str] | None:
 
 
 ABSENT = object()
-LEAST, MOST = -(2**63), 2**63 - 1
-"""The integers that can be stored."""
 
 
 @dataclass(frozen=True)
@@ -108,17 +106,8 @@ class Misfit:
     column: str | None
     value: Any
     expected: str
-    unfit: UnfitMedium | None = None
-    """Why a cell is no image, recording or file, where one is expected."""
-
-
-class EmptyCell(str):
-    """An empty cell of a file that has no other word for a value that is missing, such as CSV."""
-
-    __slots__ = ()
-
-
-EMPTY_CELL = EmptyCell()
+    reason: UnfitMedium | InexactJson | None = None
+    """Why a cell is no image, recording or file, or JSON text that cannot be read without loss."""
 
 
 class DateCell(str):
@@ -141,7 +130,7 @@ def read_row(
         column, value = find_value(field, raw)
         try:
             row[field.name] = read_value(field.type, None if value is ABSENT else value, axes, medium)
-        except UnfitMedium as reason:
+        except (UnfitMedium, InexactJson) as reason:
             return Misfit(field.name, column, value, type_notation(field.type), reason)
         except DoesNotFit:
             shown_value = None if value is ABSENT else value
@@ -158,12 +147,13 @@ def find_value(field: DataField, raw: Mapping[str, Any]) -> tuple[str | None, An
 
 
 def read_value(type_: Type, value: Any, axes: Mapping[str, Axis], medium: FindMedium | None = None) -> Any:
-    """Return a raw value as a type. Raises `DoesNotFit`, and what `medium` does, which finds images and other files.
+    """Return a raw value as a type. Raises `DoesNotFit`, `InexactJson`, and what `medium` does, which finds images and
+    other files.
 
     Numbers are also read from text, as CSV has them, values of an axis also by label, lists, sets and records also from
     JSON text, a path also from the list of its names, a list of records also from an object of objects, whose names are
     read as the field `name`. A text in several parts, a list or record of texts, is read as its lines: some data sets
-    have a few such rows. An empty text is missing where no text is meant, and an empty cell in any case.
+    have a few such rows. An empty text is missing where no text is meant.
 
     >>> from tripos_compiler.plan import IntegerType, ListType, TextType
     >>> read_value(IntegerType(low=1, high=5), "4", {})
@@ -176,7 +166,7 @@ def read_value(type_: Type, value: Any, axes: Mapping[str, Axis], medium: FindMe
     B. 2
     """
     if type_.kind == "optional":
-        is_missing = value is None or isinstance(value, EmptyCell) or (value == "" and type_.of.kind != "text")
+        is_missing = value is None or (value == "" and type_.of.kind != "text")
         return None if is_missing else read_value(type_.of, value, axes, medium)
     match type_.kind:
         case "text":
@@ -251,11 +241,13 @@ def _path(value: Any) -> str:
 
 
 def _parsed(value: Any, opening: str | tuple[str, ...]) -> Any:
-    """Return what JSON text says; any other value as it is."""
+    """Return what JSON text says; any other value as it is. Raises `InexactJson`."""
     if not isinstance(value, str) or not value.lstrip().startswith(opening):
         return value
     try:
-        return orjson.loads(value)
+        return load_json(value)
+    except InexactJson:
+        raise
     except ValueError:
         raise DoesNotFit from None
 
@@ -263,7 +255,7 @@ def _parsed(value: Any, opening: str | tuple[str, ...]) -> Any:
 def _json(form: str, value: Any) -> Any:
     """Return a value of JSON, a list or record also from JSON text; tools, and calls that are right, in their form."""
     told = _parsed(value, ("[", "{"))
-    if told is None or isinstance(told, EmptyCell) or _holds_bytes(told):
+    if told is None or _holds_no_json(told):
         raise DoesNotFit
     if form == "json":
         return str(told) if isinstance(told, str) else told
@@ -273,34 +265,40 @@ def _json(form: str, value: Any) -> Any:
         raise DoesNotFit from None
 
 
-def _holds_bytes(value: Any) -> bool:
-    """Return true of a value of a table that no JSON is."""
+def _holds_no_json(value: Any) -> bool:
+    """Return true if a value of a table is none of JSON, or a number that can only be kept as a decimal."""
     if isinstance(value, list | dict):
-        return any(map(_holds_bytes, value if isinstance(value, list) else value.values()))
-    return isinstance(value, bytes)
+        return any(map(_holds_no_json, value if isinstance(value, list) else value.values()))
+    return isinstance(value, bytes | Decimal)
 
 
 def _number(type_: Any, value: Any) -> int | float:
-    if isinstance(value, bool):
-        raise DoesNotFit
     try:
+        number = _exact(value)
         if type_.kind == "integer":
-            return _integer(type_, value)
-        number = value if isinstance(value, int) and LEAST <= value <= MOST else float(value)
+            return _integer(type_, number)
     except (TypeError, ValueError, OverflowError):
         raise DoesNotFit from None
-    if not in_bounds(number):
+    if isinstance(number, Decimal) or not in_bounds(number):
         raise DoesNotFit
     return number
 
 
-def _integer(type_: Any, value: Any) -> int:
-    number = value
-    if isinstance(value, str):
-        try:
-            number = int(value)
-        except ValueError:
-            number = float(value)  # `3.0` is 3; a float is exact only up to 2^53, so it comes second
+def _exact(value: Any) -> int | float | Decimal:
+    """Return a number, or what a text says. Raises `ValueError` and `TypeError` if a value is neither."""
+    match value:
+        case bool():
+            raise TypeError
+        case int() if LEAST <= value <= MOST:
+            return value
+        case int():
+            return exact_number(Decimal(value))
+        case str() | Decimal():
+            return exact_number(value)
+    return float(value)
+
+
+def _integer(type_: Any, number: float | Decimal) -> int:
     whole = int(number)
     low = LEAST if type_.low is None else type_.low
     high = MOST if type_.high is None else type_.high

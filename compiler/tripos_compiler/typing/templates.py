@@ -26,6 +26,7 @@ from tripos_compiler.source import (
 )
 from tripos_compiler.syntax import parse_hole
 from tripos_compiler.typing.expressions import Elaborator
+from tripos_compiler.typing.foreign_holes import warn_of_foreign_holes
 from tripos_compiler.typing.texts import HOLE
 
 
@@ -188,6 +189,8 @@ def lower_template(program: Program, scope: Scope, text: Text) -> tuple[Template
         parts.append(Hole(expr=typed.expr, type=typed.type))
         program.index.place(parts[-1], span)
         holes.append(FilledHole(typed, span))
+    if good:
+        warn_of_foreign_holes(program, scope, text)
     rest = text.value[end:]
     if "{{" in rest:
         start = end + rest.index("{{")

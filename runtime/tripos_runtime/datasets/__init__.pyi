@@ -26,6 +26,7 @@ from .files import (
     placed_in as placed_in,
     plain_value as plain_value,
     rows_in as rows_in,
+    shortest_decimal as shortest_decimal,
     type_of as type_of,
 )
 from .row_errors import (

@@ -51,13 +51,15 @@ class Outside(OSError):
 
 @dataclass(frozen=True)
 class FileAccess:
-    """The folders in which a benchmark reads, without links in their paths, or leave to read `anything`.
+    """The folders in which a benchmark reads, without links in their paths, or leave to read `anything`. In `followed`
+    links count as what they lead to.
 
     `outside` has the files that were read elsewhere. `trust` says how much is read, and what the benchmark may do.
     """
 
     main: Path
     roots: tuple[Path, ...]
+    followed: tuple[Path, ...] = ()
     anything: bool = False
     trust: Trust = TRUSTED
     outside: set[str] = field(default_factory=set, compare=False)
@@ -65,16 +67,24 @@ class FileAccess:
     def allows(self, path: Path) -> bool:
         """Return true if a file may be read, or a folder be looked into."""
         real = path.resolve()
-        if self._is_inside(real):
+        if self._is_inside(real) or self._is_followed(path, real):
             return True
         if self.anything and not path.is_dir():
             self.outside.add(str(real))
         return self.anything
 
+    def _is_followed(self, path: Path, real: Path) -> bool:
+        """Return true if a path below a folder whose links are followed leads to a file. `..` is no way to one."""
+        if self.trust.untrusted or _holds_keys(real):
+            return False
+        written = Path.cwd() / path
+        below = (written.relative_to(folder) for folder in self.followed if written.is_relative_to(folder))
+        return any(".." not in each.parts for each in below)
+
     def _is_inside(self, real: Path) -> bool:
         for root in self.roots:
             if real.is_relative_to(root):
-                return not any(part == ".git" or part.startswith(".env") for part in real.relative_to(root).parts)
+                return not _holds_keys(real.relative_to(root))
         above = self.main.resolve().parents[HIGHEST : HIGHEST + 1]
         if real.suffix == SPEC and any(real.is_relative_to(folder) for folder in above):
             return True
@@ -100,16 +110,34 @@ class FileAccess:
         return io.TextIOWrapper(io.BytesIO(raw), "utf-8").read()
 
 
+def _holds_keys(path: Path) -> bool:
+    return any(part == ".git" or part.startswith(".env") for part in path.parts)
+
+
 def access_of(
-    main: Path, folders: tuple[Path, ...] = (), *, anything: bool = False, trust: Trust = TRUSTED
+    main: Path,
+    folders: tuple[Path, ...] = (),
+    *,
+    own: tuple[Path, ...] = (),
+    named: tuple[Path, ...] = (),
+    anything: bool = False,
+    trust: Trust = TRUSTED,
 ) -> FileAccess:
-    """Return what the spec with this main file may read: its folder, the project around it, and `folders`."""
+    """Return what the spec with this main file may read: its folder, the project around it, `own`, which is more of the
+    benchmark such as its release, and `folders`.
+
+    Links are followed in those of `folders` that the user `named` in the command, and in those outside of the
+    benchmark: the snapshots of the Hugging Face Hub consist of links. In the benchmark's own folders a link may be
+    somebody else's.
+    """
     beside = main.resolve().parent
     home = Path.home()
     around = (each for each in (beside, *beside.parents) if each not in (home, each.parent))
     project = next((each for each in around if any((each / name).exists() for name in PROJECT)), beside)
-    roots = dict.fromkeys((beside, project, *(each.resolve() for each in folders)))
-    return FileAccess(main, tuple(roots), anything, trust)
+    ours = (beside, project, *(each.resolve() for each in own))
+    followed = [each for each in folders if each in named or not any(map(each.resolve().is_relative_to, ours))]
+    roots = dict.fromkeys((*ours, *(each.resolve() for each in folders)))
+    return FileAccess(main, tuple(roots), tuple(Path.cwd() / each for each in followed), anything, trust)
 
 
 WILD = re.compile(r"(\{\w+\}|\*)")
@@ -165,8 +193,9 @@ class DataFolders:
             raise _outside(source)
         for folder in folders:
             found = _matching(folder, inside.as_posix())
-            if self.access is not None and not all(self.access.allows(path) for path, _ in found):
-                raise _outside(source)
+            closed = [path for path, _ in found if self.access is not None and not self.access.allows(path)]
+            if closed:
+                raise _outside(source, next((path for path in closed if path.is_relative_to(folder)), None))
             if found:
                 origin = self._origin(folder, Path(near).parent)
                 return [_file(folder, path, captures, origin, self.trust.limits) for path, captures in found]
@@ -259,8 +288,11 @@ LONGEST_PATH = 3_000
 SHOWN = 40
 
 
-def _outside(source: str) -> DataError:
+def _outside(source: str, link: Path | None = None) -> DataError:
     help_ = f"put it beside the spec, or name its folder with --data DIR; {LEAVE}"
+    if link is not None and link.resolve() != Path.cwd() / link:
+        message = f"`{source}` lies outside of the benchmark: `{link}` leads to `{link.resolve()}`"
+        return DataError(message, f"copy the file; or name the folder of the link with --data DIR; {LEAVE}")
     return DataError(f"`{source}` lies outside of the benchmark", help_)
 
 

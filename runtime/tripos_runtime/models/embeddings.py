@@ -40,7 +40,7 @@ from tripos_runtime.models.base import (
 from tripos_runtime.models.vectors import TEXTS_AT_ONCE, from_text, replies_of
 
 MOCK, LOCAL = "mock/embedding", "local/use-multilingual"
-OWN: Mapping[str, int] = {MOCK: 1, LOCAL: 1}
+OWN: Mapping[str, int] = {MOCK: 2, LOCAL: 1}
 """The versions of the models that are computed here, to be raised with what a text's vector is: of tokens, pooling and
 weights alike. Vectors of an earlier version, and what was found by them, count no longer."""
 PLACES = 256

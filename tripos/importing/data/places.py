@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from tripos.ui import Failure
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.source import DataError
-from tripos_runtime.datasets import plain_value
+from tripos_runtime.datasets import plain_value, shortest_decimal
 
 NEW = "R0209"
 READ = 50_000
@@ -114,10 +115,31 @@ def _from_duckdb(path: Path, query: str | None) -> Iterator[dict[str, Any]]:
             listed = "select table_name from information_schema.tables order by 1"
             asked = query or _only_table([name for (name,) in connection.execute(listed).fetchall()], path)
             cursor = connection.execute(asked)
-            names = [each[0] for each in cursor.description or ()]
-            yield from _rows(names, iter(cursor.fetchone, None), path)
+            columns = [(each[0], _reader(each[1])) for each in cursor.description or ()]
+            found = (
+                tuple(read(value) for (_, read), value in zip(columns, row, strict=True))
+                for row in iter(cursor.fetchone, None)
+            )
+            yield from _rows([name for name, _ in columns], found, path)
     except duckdb.Error as error:
         raise Failure(NEW, f"`{path.name}` cannot be read: {_first_line(error)}", _hint(query)) from error
+
+
+def _reader(type_: Any) -> Callable[[Any], Any]:
+    """Return the function that gives the numbers of a type of DuckDB as their shortest decimals."""
+    match type_.id:
+        case "float":
+            return partial(shortest_decimal, bits=32)
+        case "list" | "array":
+            inner = _reader(type_.children[0][1])
+            return lambda value: None if value is None else [inner(each) for each in value]
+        case "struct":
+            parts = {name: _reader(of) for name, of in type_.children}
+            return lambda value: None if value is None else {name: parts[name](each) for name, each in value.items()}
+        case "map":
+            inner = _reader(dict(type_.children)["value"])
+            return lambda value: None if value is None else {name: inner(each) for name, each in value.items()}
+    return lambda value: value
 
 
 def _only_table(names: Sequence[str], path: Path) -> str:

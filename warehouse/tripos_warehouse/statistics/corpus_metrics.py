@@ -16,7 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from tripos_compiler.language.library import bleu_tokenizer, separated
+from tripos_compiler.language.replies.text import comparable
 from tripos_warehouse.statistics.ratings import Floats, Ints
+
+Settings = tuple[tuple[str, str], ...]
+AUTO = "auto"
+"""The tokenizer that each text asks for."""
 
 MOST_COUNTS = 50_000_000
 """So many counts of classes are kept at most: with more, nearly every item is a class of its own."""
@@ -47,19 +53,26 @@ def corpus_metric(
     """Return `corpus_bleu`, `corpus_chrf` or `corpus_ter` of texts, each with one reference or more.
 
     BLEU: Papineni et al., 2002, equation (2); chrF: Popović, 2015, equation (1), averaged over n-grams as in sacreBLEU
-    2; TER: Snover et al., 2006, section 2.
+    2; TER: Snover et al., 2006, section 2. Texts are compared without differences of writing that mean nothing.
 
     >>> metric = corpus_metric("corpus_bleu", {}, ["the cat sat on a mat"], [["the cat sat on the mat"]])
     >>> round(metric.compute(metric.counts.sum(axis=0)), 2)
     53.73
     """
-    scorer = _scorer(name, tuple(sorted(settings.items())))
-    rows = [_counts(scorer, text, told) for text, told in zip(texts, references, strict=True)]
+    given = tuple(sorted(settings.items()))
+    rows = [_counts(name, given, text, told) for text, told in zip(texts, references, strict=True)]
+    scorer = _scorer(name, given, "13a")
     return SummedMetric(np.array(rows, dtype=np.float64), lambda sums: _score(scorer, sums))
 
 
-def _counts(scorer: Any, text: str, references: Sequence[str]) -> list[float]:
-    found: list[list[float]] = scorer._extract_corpus_statistics([text], [[each] for each in references])
+def _counts(name: str, settings: Settings, text: str, references: Sequence[str]) -> list[float]:
+    """Return the counts of a text. The text and its references say what its tokens are, as for `bleu` of one item."""
+    plain = [comparable(each) for each in (text, *references)]
+    tokenizer = bleu_tokenizer(plain)
+    if dict(settings).get("tokenize", AUTO) == AUTO:
+        plain = [separated(each) for each in plain]
+    scorer = _scorer(name, settings, tokenizer)
+    found: list[list[float]] = scorer._extract_corpus_statistics([plain[0]], [[each] for each in plain[1:]])
     return found[0]
 
 
@@ -73,19 +86,22 @@ def _most(scorer: Any) -> float:
 
 
 @lru_cache
-def _scorer(name: str, settings: tuple[tuple[str, str], ...]) -> Any:
-    given = dict(settings)
+def _scorer(name: str, settings: Settings, tokenizer: str) -> Any:
+    """Return the metric of sacreBLEU; `tokenizer` is that of `bleu_tokenizer`, where the settings name none."""
+    given = {"tokenize": AUTO, **dict(settings)}
     if name == "corpus_bleu":
         from sacrebleu.metrics.bleu import BLEU
 
-        return BLEU(tokenize=given.get("tokenize", "13a"), lowercase=given.get("case") == "ignored", force=True)
+        chosen = tokenizer if given["tokenize"] == AUTO else given["tokenize"]
+        return BLEU(tokenize=chosen, lowercase=given.get("case") == "ignored", force=True)
     if name == "corpus_chrf":
         from sacrebleu.metrics.chrf import CHRF
 
         return CHRF(word_order=2 if given.get("words") == "two" else 0, lowercase=given.get("case") == "ignored")
     from sacrebleu.metrics.ter import TER
 
-    return TER(case_sensitive=given.get("case") == "kept")
+    unspaced = tokenizer == "zh"
+    return TER(normalized=unspaced, asian_support=unspaced, case_sensitive=given.get("case") == "kept")
 
 
 def matthews(said: Sequence[str], true: Sequence[str]) -> SummedMetric | str:

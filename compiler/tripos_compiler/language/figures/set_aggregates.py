@@ -7,7 +7,7 @@ from tripos_compiler.language.figures.aggregate_signatures import AggregateFunct
 
 _TEXT = AggregateParameter("text", "texts")
 _REFERENCE = AggregateParameter("reference", "texts")
-_TOKENIZE = AggregateParameter("tokenize", "word", False, ("13a", "zh", "intl", "char", "none"), "13a")
+_TOKENIZE = AggregateParameter("tokenize", "word", False, ("auto", "13a", "zh", "intl", "char", "none"), "auto")
 _CASE = AggregateParameter("case", "word", False, ("kept", "ignored"), "kept")
 _WORDS = AggregateParameter("words", "word", False, ("none", "two"), "none")
 _CHANCE = AggregateParameter("chance", "chances")
@@ -28,8 +28,10 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         "corpus_bleu",
         (_TEXT, _REFERENCE, _TOKENIZE, _CASE),
         "BLEU of all texts together against one or more references each, 0 to 100: the n-grams that are right are "
-        "counted over the whole set, and only then divided; it is no mean of the `bleu` of items. A missing text "
-        "counts as an empty one with `missing: zero`",
+        "counted over the whole set, and only then divided; it is no mean of the `bleu` of items. Tokens are those of "
+        "[`bleu`](functions.md#bleu), by the script of each text, unless `tokenize` names a tokenizer of sacreBLEU. "
+        "Differences of writing do not count, as for `bleu`. A missing text counts as an empty one with "
+        "`missing: zero`",
         "Papineni et al., BLEU, 2002; as sacreBLEU computes it, Post, 2018",
         between(0.0, 100.0),
     ),
@@ -37,7 +39,9 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         "corpus_chrf",
         (_TEXT, _REFERENCE, _WORDS, _CASE),
         "chrF of all texts together, 0 to 100, counted over the whole set against the best reference of each text; "
-        "with `words: two` it is chrF++, which counts words and pairs of words too",
+        "with `words: two` it is chrF++, which counts words and pairs of words too; in a script that puts no space "
+        "between words, each "
+        "character is a word. Differences of writing do not count, as for `chrf`",
         "Popović, chrF, 2015, and chrF++, 2017; as sacreBLEU computes it",
         between(0.0, 100.0),
     ),
@@ -45,7 +49,8 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         "corpus_ter",
         (_TEXT, _REFERENCE, AggregateParameter("case", "word", False, ("kept", "ignored"), "ignored")),
         "the edits that all texts need, shifts among them, by the words of the references, times 100: 0 is the best, "
-        "and there is no greatest value",
+        "and there is no greatest value. In a script that puts no space between words, each character is a word. "
+        "Differences of writing do not count, as for `bleu`",
         "Snover et al., A Study of Translation Edit Rate, 2006; as sacreBLEU computes it",
         between(0.0, None),
     ),

@@ -16,10 +16,13 @@ from .functions.layout import (
 from .functions.likeness import (
     BY_LENGTH as BY_LENGTH,
     SATURATION as SATURATION,
+    bleu_tokenizer as bleu_tokenizer,
     grams_of as grams_of,
 )
 from .functions.texts import (
     VERSION as VERSION,
+    is_unspaced as is_unspaced,
+    separated as separated,
     terms_of as terms_of,
     words as words,
 )

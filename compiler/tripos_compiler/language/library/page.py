@@ -29,12 +29,21 @@ errors of `tripos check`.
 
 This page is generated: the signatures and texts are those of the code.
 """
+WRITING = """\
+## Differences of writing
+
+Functions that compare texts or count their words, and the metrics of a corpus, see both sides without differences that
+mean nothing: Unicode is in its form NFC, so that `é` is one character however it is stored; quotes and apostrophes are
+straight (`It’s` is `It's`); there is one minus; a space that does not break is a space; characters without a width are
+left out; and full-width letters and digits are those of ASCII (`Ａ１` is `A1`). Superscripts stay: `10⁵` is not `105`.
+This holds of `exact`, `contains`, `starts_with`, `ends_with`, `words`, and all functions of the likeness of texts.
+"""
 
 
 def functions_page() -> str:
     """Return the reference of all functions, in Markdown."""
     contents = " ·\n".join(f"[{title.lower()}](#{title.lower().replace(' ', '-')})" for title in GROUPS)
-    parts = [OPENING, f"Contents: {contents}\n"]
+    parts = [OPENING, f"Contents: {contents}\n", WRITING]
     for title, functions in GROUPS.items():
         parts.append(f"## {title}\n")
         parts.extend(_entry(function) for function in functions)

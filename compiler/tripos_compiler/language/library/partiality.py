@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 
 from tripos_compiler.source import dataclass
 
@@ -13,7 +14,7 @@ PAST = "it is past all bounds, which are ±1e70"
 """Why a number past `LARGEST` has no value."""
 
 
-def in_bounds(number: float) -> bool:
+def in_bounds(number: float | Decimal) -> bool:
     """Return true if a number is one that a score or a figure may be: none that is infinite, NaN or past `LARGEST`.
 
     >>> in_bounds(1e70), in_bounds(-1.1e70), in_bounds(float("nan")), in_bounds(10**400)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import field, replace
+from decimal import Decimal
 from typing import Any
 
 from tripos_compiler.diagnostics import Label, nearest
 from tripos_compiler.language import (
     ABSENT,
     DateCell,
+    InexactJson,
     Misfit,
+    exact_number,
     find_value,
     is_structured,
     item_id,
@@ -224,22 +227,28 @@ class _Reading:
         if misfit.value is None:
             self._nothing(file, number, field)
             return
-        if misfit.unfit is not None:
-            message = f"row {number} of {file.path}: {misfit.unfit.message}"
-            self._error("E0305", message, *self.columns.places[field.name], help=misfit.unfit.help)
+        if misfit.reason is not None:
+            message = f"row {number} of {file.path}: {misfit.reason}"
+            if isinstance(misfit.reason, InexactJson):
+                message = f"row {number} of {file.path}: `{field.name}` cannot be read exactly: {misfit.reason}"
+            self._error("E0305", message, *self.columns.places[field.name], help=misfit.reason.help)
             return
-        value = repr(misfit.value)
+        value = str(misfit.value) if isinstance(misfit.value, Decimal) else repr(misfit.value)
         value = value if len(value) <= 60 else value[:57] + "…"
         message = f"row {number} of {file.path}: {value} is not `{misfit.expected}`"
         help_ = "mend the row, or the field's type"
         workbook = file.path.casefold().endswith(".xlsx")
-        if _is_beyond_64_bits(misfit.value) and (_is_integer(field) or (_is_text(field) and not workbook)):
+        exact = _exact(misfit.value)
+        if exact is not None and abs(exact) >= 2**63 and (_is_integer(field) or (_is_text(field) and not workbook)):
             message = f"row {number} of {file.path}: a whole number of `{field.name}` is beyond 64 bits"
             help_ = "put it in quotation marks, and make it `text`: the largest whole number is 9223372036854775807"
-        elif without_optional(field.type).kind == "number" and _is_past_bounds(misfit.value):
+        elif exact is not None and without_optional(field.type).kind == "number":
             message = f"row {number} of {file.path}: a number of `{field.name}` is past all bounds, which are ±1e70"
             help_ = "mend the row, or make the field `text`"
-        elif _is_text(field) and isinstance(misfit.value, int | float):
+            if in_bounds(exact):
+                message = f"row {number} of {file.path}: {value} has more digits than `{field.name}` can keep"
+                help_ = "round it, or make the field `text`"
+        elif _is_text(field) and isinstance(misfit.value, int | float | Decimal):
             help_ = AS_TEXT if workbook else "put it in quotation marks, or mend the field's type"
         self._error("E0305", message, *self.columns.places[field.name], help=help_)
 
@@ -254,24 +263,15 @@ def _is_integer(field: DataField) -> bool:
     return type_.kind == "integer" and type_.low is None and type_.high is None
 
 
-def _is_beyond_64_bits(value: object) -> bool:
-    """Return true for a whole number that is no 64-bit integer; one in JSON has come as the nearest floating point."""
+def _exact(value: object) -> float | Decimal | None:
+    """Return a finite number that a file has; None of anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
+        return None
     try:
-        number = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else 0.0
-    except (ValueError, OverflowError):
-        return False
-    return math.isfinite(number) and abs(number) >= 2**63
-
-
-def _is_past_bounds(value: object) -> bool:
-    """Return true for a number that no score may be."""
-    try:
-        number = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else 0.0
+        exact = exact_number(value) if isinstance(value, str | Decimal) else value
     except ValueError:
-        return False
-    except OverflowError:
-        return True
-    return not math.isnan(number) and not in_bounds(number)
+        return None
+    return None if isinstance(exact, float) and not math.isfinite(exact) else exact
 
 
 def _allow(field: DataField) -> str:

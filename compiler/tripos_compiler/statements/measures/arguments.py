@@ -56,7 +56,10 @@ def given_arguments(reading: FigureContext, call: CallExpr, function: AggregateF
             continue
         free.remove(parameter)
         by = parameter.column and is_by(argument)
-        if len(argument.elements) > 1 and not by:
+        if (word := _joined_word(argument)) in parameter.words:  # such as `13a`, a number and a name to the parser
+            found.named[parameter.name] = word
+            found.places[parameter.name] = argument.elements[0].span.to(argument.elements[-1].span)
+        elif len(argument.elements) > 1 and not by:
             reading.error("E0303", *several_values(argument, f"it is `{function.shown}`"))
             good = False
         elif parameter.column:
@@ -119,17 +122,19 @@ def _setting(
         reading.error("E0301", message, value.span, f"it is `{function.shown}`")
         return False
     word = _word(value)
-    if isinstance(word, str) and (word in parameter.words or not parameter.words):
-        found.named[parameter.name] = word == "true" if word in ("true", "false") and not parameter.words else word
-        return True
-    if isinstance(word, int | float) and not parameter.words:
-        found.named[parameter.name] = word
+    if word is not None and not parameter.words:
+        found.named[parameter.name] = word == "true" if word in ("true", "false") else word
         return True
     close = nearest(str(word), parameter.words) if word is not None else None
     some = ", ".join(f"`{each}`" for each in parameter.words)
     help_ = f"did you mean `{close}`?" if close else f"it is one of {some}" if some else "name a value"
     reading.error("E0301", f"{describe_syntax(value)} is no value of `{parameter.name}`", value.span, help_)
     return False
+
+
+def _joined_word(argument: Argument) -> str:
+    """Return the elements of an argument as they are written, without the space between them."""
+    return "".join(str(_word(each)) for each in argument.elements)
 
 
 def _word(value: Syntax) -> str | int | float | None:

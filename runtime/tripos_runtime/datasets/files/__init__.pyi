@@ -25,4 +25,5 @@ from .media_formats import (
 )
 from .plain_values import (
     plain_value as plain_value,
+    shortest_decimal as shortest_decimal,
 )

@@ -11,14 +11,16 @@ import json
 import re
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import orjson
 
 from tripos_compiler.diagnostics import encoding_of, to_utf8
+from tripos_compiler.language import LONE, InexactJson, check_characters, load_json
 from tripos_compiler.source import DataError, LocatedText
 from tripos_runtime.datasets.files.decompression import (
     PACKED,
@@ -30,14 +32,12 @@ from tripos_runtime.datasets.files.decompression import (
     too_large,
     whole,
 )
-from tripos_runtime.datasets.files.plain_values import plain_value
+from tripos_runtime.datasets.files.plain_values import plain_value, shortest_decimal
 from tripos_runtime.datasets.files.tabular import delimited_rows
 from tripos_runtime.datasets.trust import ReadLimits
 
 ROWS = ".jsonl, .json, .csv, .tsv, .parquet, .arrow, .feather or .xlsx"
 DOCUMENTS = ".json or .yaml"
-LONE = re.compile(rb"\\(?:u|U0000)[dD][89a-fA-F]")
-"""Half of a surrogate pair, escaped: a text that was cut between the two is written so."""
 BROKEN = (OSError, EOFError, UnicodeDecodeError, zlib.error)
 """Errors that reading a damaged file may raise."""
 STANDARD = ReadLimits()
@@ -96,7 +96,11 @@ def document_in(path: Path, shown: str, limits: ReadLimits = STANDARD) -> Any:
             case suffix:
                 raise DataError(f"`{shown}`: the format `{suffix}` is not known", f"use {DOCUMENTS}")
         check_nesting(document, shown)
-        return _without_halves(document) if LONE.search(text) else document
+        if LONE.search(text):
+            check_characters(document)
+        return document
+    except InexactJson as error:
+        raise DataError(f"{shown} cannot be read exactly: {error}", error.help) from error
     except BROKEN as error:
         raise _broken(path, shown, error) from error
 
@@ -179,6 +183,8 @@ def _json(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, Any]
                 continue
             try:
                 record = _record(_loads(line.strip(), shown, number), shown, number)
+            except _Inexact:
+                raise
             except DataError as broken:
                 if number > 1:
                     raise
@@ -215,34 +221,22 @@ def _array(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, Any
 def _loads(text: bytes, shown: str, number: int) -> Any:
     text = text.removeprefix(b"\xef\xbb\xbf")
     try:
-        return orjson.loads(text)
+        return load_json(text)
     except orjson.JSONDecodeError as error:
-        with suppress(ValueError, RecursionError):
-            if LONE.search(text):
-                return _without_halves(json.loads(text, parse_constant=_refuse))
         text.decode()  # raises where it is not UTF-8, and that is what to mend
         line = number + min(
             error.lineno - 1, text.rstrip().count(b"\n")
         )  # one that ends too soon ends in its last line
         raise DataError(f"line {line} of {shown} is not JSON: {error.msg}", "mend that line") from error
+    except InexactJson as error:
+        where = shown if b"\n" in text.strip() else f"line {number} of {shown}"
+        raise _Inexact(f"{where} cannot be read exactly: {error}", error.help) from error
+    except RecursionError as error:
+        raise DataError(f"{shown} is nested too deeply to be read", "check the file") from error
 
 
-def _without_halves(value: Any) -> Any:
-    """Return a value with U+FFFD for every half of a surrogate pair that stands alone: what no file in UTF-8 can
-    hold."""
-    match value:
-        case str():
-            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        case list():
-            return [_without_halves(each) for each in value]
-        case dict():
-            return {_without_halves(name): _without_halves(each) for name, each in value.items()}
-        case _:
-            return value
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError(constant)  # `NaN` and the like are no JSON
+class _Inexact(DataError):
+    """JSON that is whole but cannot be read without loss."""
 
 
 def _record(value: Any, shown: str, number: int) -> dict[str, Any]:
@@ -280,14 +274,45 @@ def _rows_of(batch: Any, shown: str) -> list[dict[str, Any]]:
     except (OverflowError, ValueError) as error:
         help_ = "store it as text; check that the file is whole"
         raise DataError(f"{shown} holds a value that cannot be read: {error}", help_) from error
-    odd = [field.name for field in batch.schema if _ODD.search(str(field.type))]
+    odd = {field.name: told for field in batch.schema if (told := _reader(field.type)) is not None}
     for row in rows if odd else ():
-        row.update({name: plain_value(row[name]) for name in odd})
+        row.update({name: told(row[name]) for name, told in odd.items()})
     return rows
 
 
-_ODD = re.compile(r"decimal|date|time|duration|interval|map<|uuid", re.IGNORECASE)
+_ODD = re.compile(r"decimal|date|time|duration|interval|union|uuid", re.IGNORECASE)
 """What stands in the names of types of Arrow whose values JSON has not."""
+
+
+def _reader(type_: Any) -> Callable[[Any], Any] | None:
+    """Return the function that makes a value of JSON of one of a type of Arrow; None if each is one already."""
+    from pyarrow import BaseExtensionType, types
+
+    if types.is_float32(type_) or types.is_float16(type_):
+        return partial(shortest_decimal, bits=type_.bit_width)
+    if types.is_dictionary(type_) or types.is_run_end_encoded(type_):
+        return _reader(type_.value_type)
+    if types.is_struct(type_):
+        return _reader_of_parts({each.name: _reader(each.type) for each in type_})
+    if types.is_map(type_):
+        key, item = _reader(type_.key_type), _reader(type_.item_type)
+        return lambda value: value and [[_read(key, one), _read(item, other)] for one, other in value]
+    if types.is_nested(type_) and hasattr(type_, "value_type"):
+        inner = _reader(type_.value_type)
+        return None if inner is None else lambda value: value and [inner(each) for each in value]
+    if isinstance(type_, BaseExtensionType) and not _ODD.search(str(type_)):
+        return _reader(type_.storage_type)
+    return plain_value if types.is_float64(type_) or _ODD.search(str(type_)) else None
+
+
+def _reader_of_parts(parts: Mapping[str, Callable[[Any], Any] | None]) -> Callable[[Any], Any] | None:
+    if not any(parts.values()):
+        return None
+    return lambda value: value and {name: _read(parts[name], each) for name, each in value.items()}
+
+
+def _read(reader: Callable[[Any], Any] | None, value: Any) -> Any:
+    return value if reader is None else reader(value)
 
 
 def _arrow(path: Path, shown: str) -> Iterator[dict[str, Any]]:

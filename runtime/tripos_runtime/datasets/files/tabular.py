@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from zipfile import ZipFile
 
-from tripos_compiler.language import EMPTY_CELL, DateCell
+from tripos_compiler.language import DateCell
 from tripos_compiler.source import DataError
 from tripos_runtime.datasets.files.decompression import too_large
 
@@ -136,9 +136,9 @@ def delimited_rows(
 ) -> Iterator[dict[str, Any]]:
     """Yield the records of a file, named by its first line; without a `delimiter` it is told from that line.
 
-    A cell that a short row lacks is None. A row with more in it than there are columns is refused, for what is too much
-    may well be the end of a text with a comma in it. A line may have `most` characters. Raises `DataError`, and what
-    reading a damaged file raises.
+    An empty cell is None, as one that a short row lacks; a row of empty cells alone is left out. A row with more in it
+    than there are columns is refused, for what is too much may well be the end of a text with a comma in it. A line may
+    have `most` characters. Raises `DataError`, and what reading a damaged file raises.
 
     >>> list(delimited_rows(lambda: io.BytesIO(b"name;marks\\nAnna;1,5\\n"), "a.csv"))
     [{'name': 'Anna', 'marks': '1,5'}]
@@ -162,7 +162,8 @@ def delimited_rows(
             surplus: Any = row.pop(None, [])  # what is over stands under no name
             if any(cell.strip() for cell in surplus):
                 raise _too_long(shown, begin, len(row), len(row) + len(surplus), mark)
-            yield {name: EMPTY_CELL if cell == "" else cell for name, cell in row.items()}
+            if any(row.values()):
+                yield {name: cell or None for name, cell in row.items()}
 
 
 def _lines(file: IO[str], shown: str, most: int) -> Iterator[str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
-from tripos_compiler.language.library.functions.texts import terms_of, tokens_of
+from tripos_compiler.language.library.functions.texts import caseless, is_unspaced, separated, terms_of, tokens_of
 from tripos_compiler.language.library.partiality import Undefined
+from tripos_compiler.language.replies.text import comparable
 from tripos_compiler.source import dataclass
 
 RUN = 8
@@ -98,27 +99,39 @@ SATURATION, BY_LENGTH = 1.5, 0.75
 
 
 def _references(reference: str | Collection[str]) -> list[str]:
-    found = [reference] if isinstance(reference, str) else sorted(reference)
-    if not found:
+    given = [reference] if isinstance(reference, str) else sorted(reference)
+    if not given:
         raise Undefined("there is no reference")
-    return found
+    return [comparable(each) for each in given]
+
+
+def bleu_tokenizer(texts: Iterable[str]) -> str:
+    """Return the tokenizer of sacreBLEU for a text and its references: `zh` if one has characters of a script that puts
+    no space between words, otherwise `13a`. `zh` takes Chinese characters apart; `separated` does so for the others.
+
+    >>> bleu_tokenizer(["the cat"]), bleu_tokenizer(["cat", "猫"]), bleu_tokenizer(["ねこ"])
+    ('13a', 'zh', 'zh')
+    """
+    return "zh" if any(map(is_unspaced, texts)) else "13a"
 
 
 def bleu(text: str, reference: str | Collection[str]) -> float:
     """BLEU of one text against one or more references, 0 to 100.
 
     Sentence BLEU by sacreBLEU (Post, 2018): up to four-grams, exponential smoothing, effective order, case counts.
-    Where a text or a reference has Chinese characters, each is a token (its `zh` tokeniser), otherwise words and
-    punctuation are (`13a`). Both empty: 100. The mean over items is not the BLEU of the corpus.
+    [Differences of writing](functions.md#differences-of-writing) do not count. Words and punctuation are tokens (its
+    tokenizer `13a`); if the text or a reference has characters of a script that puts no space between words, such as
+    Chinese, Japanese or Thai, each of these is one (`zh`). Both empty: 100. The mean over items is not the BLEU of the
+    corpus.
 
     >>> round(bleu("the cat sat on a mat", "the cat sat on the mat"), 1), round(bleu("我喜欢数学。", "我喜欢物理。"), 1)
     (53.7, 32.5)
     """
-    references = _references(reference)
+    text, *references = comparable(text), *_references(reference)
     if not text.strip() and not any(one.strip() for one in references):
         return 100.0
-    tokeniser = "zh" if any(_chinese().search(one) for one in (text, *references)) else "13a"
-    score: float = _bleu(tokeniser).sentence_score(text, references).score
+    scorer = _bleu(bleu_tokenizer((text, *references)))
+    score: float = scorer.sentence_score(separated(text), list(map(separated, references))).score
     _forget_tokens()
     return min(score, 100.0)
 
@@ -127,12 +140,13 @@ def chrf(text: str, reference: str | Collection[str]) -> float:
     """chrF of one text against one or more references, 0 to 100.
 
     The F score of runs of one to six characters, recall counting twice (Popović, 2015), by sacreBLEU; case counts,
-    space does not. Against several references the best. Both empty: 100.
+    space does not. [Differences of writing](functions.md#differences-of-writing) do not count. Against several
+    references the best. Both empty: 100.
 
     >>> round(chrf("colour", "color"), 1)
     55.2
     """
-    references = _references(reference)
+    text, *references = comparable(text), *_references(reference)
     if not text.strip() and not any(one.strip() for one in references):
         return 100.0
     score: float = _chrf().sentence_score(text, references).score
@@ -157,7 +171,7 @@ def _rouge(text: str, reference: str) -> float:
 
     a, b = tokens_of(text), tokens_of(reference)
     if not a and not b:
-        return float(text.strip() == reference.strip())
+        return float(comparable(text).strip() == reference.strip())
     return 2 * LCSseq.similarity(a, b) / (len(a) + len(b))
 
 
@@ -179,7 +193,7 @@ def rouge_n(text: str, reference: str | Collection[str], n: int) -> float:
 def _rouge_n(text: str, reference: str, n: int) -> float:
     a, b = (_runs_of(tokens_of(each), n) for each in (text, reference))
     if not a and not b:
-        return float(text.strip() == reference.strip())
+        return float(comparable(text).strip() == reference.strip())
     return 2 * (a & b).total() / (a.total() + b.total())
 
 
@@ -190,13 +204,14 @@ def _runs_of(tokens: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
 def edit_similarity(a: str, b: str) -> float:
     """1 less the share of characters to change, 0 to 1: Levenshtein's distance by the length of the longer text.
 
-    Both empty: 1.
+    [Differences of writing](functions.md#differences-of-writing) do not count. Both empty: 1.
 
     >>> edit_similarity("kitten", "sitting"), edit_similarity("", "")
     (0.5714285714285714, 1.0)
     """
     from rapidfuzz.distance import Levenshtein
 
+    a, b = comparable(a), comparable(b)
     longest = max(len(a), len(b))
     return 1 - Levenshtein.distance(a, b) / longest if longest else 1.0
 
@@ -205,8 +220,9 @@ def similarity(a: str, b: str) -> float:
     """Return how alike two texts are in their letters, 0 to 1.
 
     The cosine of how often each run of two and of three characters occurs, in capitals or not, with the ends of the
-    text as spaces. In a `retrieve` with `using ROLE` it is the cosine of that role's embeddings, which a scorer that
-    `gives similarity` has for scores. Both blank: 1.
+    text as spaces. [Differences of writing](functions.md#differences-of-writing) do not count. In a `retrieve` with
+    `using ROLE` it is the cosine of that role's embeddings, which a scorer that `gives similarity` has for scores. Both
+    blank: 1.
 
     >>> similarity("abc", "ABC "), similarity("abc", "xyz"), round(similarity("一元二次方程", "二次方程的解"), 2)
     (1.0, 0.0, 0.38)
@@ -226,7 +242,7 @@ def grams_of(text: str) -> Counter[str]:
     >>> sorted(grams_of("Ab"))
     [' a', ' ab', 'ab', 'ab ', 'b ']
     """
-    plain = " ".join(text.casefold().split())
+    plain = " ".join(caseless(text).split())
     if not plain:
         return Counter()
     padded = f" {plain} "
@@ -274,13 +290,6 @@ def bm25_score(
         if counts[token]
     )
     return math.fsum(scores)
-
-
-@cache
-def _chinese() -> Any:
-    import regex
-
-    return regex.compile(r"\p{Han}")
 
 
 @cache

@@ -10,6 +10,7 @@ from typing import Any
 from tripos_compiler.language.library.functions.regular_expressions import Found, NotLinearError, finder, searcher
 from tripos_compiler.language.library.partiality import Undefined, Wrong
 from tripos_compiler.language.library.types import ordered
+from tripos_compiler.language.replies.text import comparable
 
 UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Bopomofo}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 """The scripts that put no space between words."""
@@ -20,14 +21,32 @@ PATTERN = rf"(?V1)[{UNSPACED}]\p{{M}}*|{WORD}(?:{INSIDE}{WORD})*"
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text as they stand in it. In a script that puts no space between words, each character is
-    one.
+    """Return the words of a text, as `comparable` writes them. In a script that puts no space between words, each
+    character is one.
 
-    >>> words_of("It's 3.5 well-known words: 两个字。")
+    >>> words_of("It’s 3.5 well-known words: 两个字。")
     ["It's", '3.5', 'well-known', 'words', '两', '个', '字']
     """
-    found: list[str] = _word_pattern().findall(text)
+    found: list[str] = _word_pattern().findall(comparable(text))
     return found
+
+
+def separated(text: str) -> str:
+    """Return a text with spaces around each character of a script that puts none between words.
+
+    >>> separated("BLEUは良い").split()
+    ['BLEU', 'は', '良', 'い']
+    """
+    return text if text.isascii() else _unspaced_pattern().sub(r" \g<0> ", text)
+
+
+def is_unspaced(text: str) -> bool:
+    """Return true if a text has characters of a script that puts no space between words.
+
+    >>> is_unspaced("두 단어"), is_unspaced("สองคำ")
+    (False, True)
+    """
+    return not text.isascii() and _unspaced_pattern().search(text) is not None
 
 
 def tokens_of(text: str) -> list[str]:
@@ -36,7 +55,7 @@ def tokens_of(text: str) -> list[str]:
     >>> tokens_of("Ein GROSSER Fuß")
     ['ein', 'grosser', 'fuss']
     """
-    return words_of(text.casefold())
+    return [word.casefold() for word in words_of(text)]
 
 
 @cache
@@ -46,7 +65,14 @@ def _word_pattern() -> Any:
     return regex.compile(PATTERN)
 
 
-VERSION = "1"
+@cache
+def _unspaced_pattern() -> Any:
+    import regex
+
+    return regex.compile(rf"(?V1)[{UNSPACED}]\p{{M}}*")
+
+
+VERSION = "2"
 """Changes with what terms are, so that an index that was kept is not taken for one of other terms."""
 
 
@@ -58,7 +84,7 @@ def terms_of(text: str) -> list[str]:
     >>> terms_of("一次函数 y=kx")
     ['一', '次', '函', '数', 'y', 'kx', '一次', '次函', '函数']
     """
-    pairs = [run[i : i + 2] for run in _runs().findall(text) for i in range(len(run) - 1)]
+    pairs = [run[i : i + 2] for run in _runs().findall(comparable(text)) for i in range(len(run) - 1)]
     return tokens_of(text) + pairs
 
 
@@ -69,40 +95,57 @@ def _runs() -> Any:
     return regex.compile(rf"(?V1)[{UNSPACED}]{{2,}}")
 
 
+def caseless(text: str) -> str:
+    """Return the form in which texts are compared: without differences of writing that mean nothing, and of case.
+
+    >>> caseless("It’s Ａ GROSSER Fuß")
+    "it's a grosser fuss"
+    """
+    return comparable(text).casefold()
+
+
 def exact(a: str, b: str) -> bool:
     """Return true if two texts are equal, ignoring case and the space around and between words.
 
-    >>> exact(" The  Answer", "the answer")
-    True
+    [Differences of writing](functions.md#differences-of-writing) do not count.
+
+    >>> exact(" The  Answer", "the answer"), exact("It’s １０", "it's 10")
+    (True, True)
     """
-    return " ".join(a.split()).casefold() == " ".join(b.split()).casefold()
+    return caseless(a).split() == caseless(b).split()
 
 
 def contains(text: str, part: str) -> bool:
     """Return true if a text contains another, ignoring case.
 
+    [Differences of writing](functions.md#differences-of-writing) do not count.
+
     >>> contains("Teach DONE.", "teach done")
     True
     """
-    return part.casefold() in text.casefold()
+    return caseless(part) in caseless(text)
 
 
 def starts_with(text: str, part: str) -> bool:
     """Return true if a text begins with another, ignoring case.
 
+    [Differences of writing](functions.md#differences-of-writing) do not count.
+
     >>> starts_with("Yes, it is.", "yes")
     True
     """
-    return text.casefold().startswith(part.casefold())
+    return caseless(text).startswith(caseless(part))
 
 
 def ends_with(text: str, part: str) -> bool:
     """Return true if a text ends with another, ignoring case.
 
+    [Differences of writing](functions.md#differences-of-writing) do not count.
+
     >>> ends_with("So it is TRUE", "true")
     True
     """
-    return text.casefold().endswith(part.casefold())
+    return caseless(text).endswith(caseless(part))
 
 
 def matches(text: str, pattern: str) -> bool:
@@ -223,8 +266,8 @@ _GROUP_NUMBER = re.compile(r"\\([1-9])")
 def words(text: str) -> int:
     """Return the number of words of a text.
 
-    `it's`, `well-known` and `3.14` are one each. In scripts that put no space between words, such as Chinese, Japanese
-    and Thai, each character counts as one.
+    `it's`, `it’s`, `well-known` and `3.14` are one each. In scripts that put no space between words, such as Chinese,
+    Japanese and Thai, each character counts as one.
 
     >>> words("two words"), words("两个字")
     (2, 3)
