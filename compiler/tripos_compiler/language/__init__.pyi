@@ -1,3 +1,4 @@
+from .clusters import RowClusters as RowClusters
 from .contexts import (
     Only as Only,
     allowed_cells as allowed_cells,

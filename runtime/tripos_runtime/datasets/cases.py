@@ -12,6 +12,7 @@ from typing import Any
 from tripos_compiler.language import (
     Drawn,
     PlacedItem,
+    RowClusters,
     Unavailable,
     allowed_cells,
     draw_subsets,
@@ -199,6 +200,15 @@ class CaseSource:
             return
         for case in self._every(scenario):
             yield place_item(scenario, case.item_id, case.context, case.fields)
+
+    @cached_property
+    def clusters(self) -> RowClusters:
+        """The rows that were drawn together."""
+        return RowClusters(self.plan)
+
+    def cluster(self, case: Case) -> str | None:
+        """Return the cluster of a case; None if it is one of its own."""
+        return self.clusters.of(case.scenario.name, case.dataset, case.fields)
 
     def counts(self, selection: Selection) -> dict[str, int]:
         """Return how many cases of every chosen scenario are run."""

@@ -29,7 +29,7 @@ RESERVED_BENCHMARKS = frozenset({"main", "temp", "system", "information_schema",
 
 RESERVED_AXES = frozenset(
     """
-    attempts choice comparison_id conversation_id conversation_number cost_usd created_at dataset df dimension
+    attempts choice cluster_id comparison_id conversation_id conversation_number cost_usd created_at dataset df dimension
     drawn_of element_place element_value ended ended_by enlarged epoch error evaluator fields fingerprint finish_reason
     first_model first_sample_id given high identity item_id items judged_by judgement_id latency_s least left_out
     logprobs low m mean messages metric model model_served models n number pair parsed parts pull reason rejections

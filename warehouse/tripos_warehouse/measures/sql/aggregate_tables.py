@@ -158,7 +158,7 @@ class AggregateTables:
             beside = tuple(dict.fromkeys([*beside, *keys]))
         rows = self.parts.add(
             "rows",
-            f"""select {self._by}, item_id, sample_id, value is not null or given is not null as "has value",
+            f"""select {self._by}, item_id, cluster_id, sample_id, value is not null or given is not null as "has value",
   {given_value(self.missing)} as value, {weight} as "its weight"{"".join(f", {named(name)}" for name in beside)}
 from (
 {indented(self._rows(scored, *(name for name in beside if name in RATED)))}
@@ -180,7 +180,7 @@ from (
         own_key = "coalesce(one.given, one.value::varchar)"  # an alias `key` would lose against the column of `other`
         return self.parts.add(
             "rows",
-            f"""select {columns(self.cut.dims, "one")}, one.item_id, one.sample_id, {own_key} as key,
+            f"""select {columns(self.cut.dims, "one")}, one.item_id, one.cluster_id, one.sample_id, {own_key} as key,
   other.key as gold, one.value, other.value as "gold value", {rater} as "of rater",
   {own_key} is not null and other.key is not null as "has value"{"".join(f", one.{name}" for name in placed)}
 from (
@@ -222,7 +222,7 @@ from (
         value = f"case when gold is not null then coalesce({equal}, 0) end" if self.missing == "zero" else equal
         return self.parts.add(
             "rows",
-            f"""select {self._by}, item_id, sample_id, "has value", {value} as value, 1 as "its weight"
+            f"""select {self._by}, item_id, cluster_id, sample_id, "has value", {value} as value, 1 as "its weight"
 from {pairs}""",
         )
 
@@ -233,7 +233,7 @@ from {pairs}""",
             f"""select {self._by},
   sum("its weight" * value) / sum("its weight") filter (value is not null) as value,
   sum("its weight") filter (value is not null) as "weight of cell",
-  coalesce(bool_and(value in (0, 1)), false) and count(value) = count(distinct item_id) filter (value is not null)
+  coalesce(bool_and(value in (0, 1)), false) and count(value) = count(distinct cluster_id) filter (value is not null)
     and count(distinct "its weight") = 1 as "is share",
   count(*) filter ("has value") as n, count(*) as total, {reason} as reason
 from {rows}
@@ -252,7 +252,7 @@ group by {self._by}""",
     def _called(self, function: str, rows: str, subject: str, rater: str, level: str = "''") -> str:
         """Return a row a cell, with what a statistic of lists came to."""
         key = "key" if function in (*JUDGED, *SUMMED, PYTHON) else "NULL::varchar"
-        row = f"{{'item': item_id, 'subject': {subject}, 'rater': {rater}, 'key': {key}, 'value': value}}"
+        row = f"{{'item': cluster_id, 'subject': {subject}, 'rater': {rater}, 'key': {key}, 'value': value}}"
         # What two columns say of a reply is two rows here, and one pair that counts.
         pair = "rater = 'gold'" if function in JUDGED and len(self.scored) == 2 else ""
         counted = f'"has value" and {pair}' if pair else '"has value"'
@@ -275,7 +275,7 @@ from {found}""",
         )
         pulls = self.parts.add(
             "pulls",
-            f"""select {self._by}, unnest(found.items) as item_id, unnest(found.pulls) as pull
+            f"""select {self._by}, unnest(found.items) as cluster_id, unnest(found.pulls) as pull
 from {found}""",
         )
         return self._enlarged(cells, pulls)
@@ -284,9 +284,9 @@ from {found}""",
         only = "" if every else "\nwhere rows.value is not null"
         return self.parts.add(
             "pulls",
-            f"""select {columns(self.cut.dims, "rows")}, rows.item_id, {pull} as pull
+            f"""select {columns(self.cut.dims, "rows")}, rows.cluster_id, {pull} as pull
 from {rows} as rows join {cells} as cells on {same("rows", "cells", self.cut.dims)}{only}
-group by {columns(self.cut.dims, "rows")}, rows.item_id""",
+group by {columns(self.cut.dims, "rows")}, rows.cluster_id""",
         )
 
     def _enlarged(self, cells: str, pulls: str) -> FigureTables:
@@ -297,7 +297,7 @@ group by {columns(self.cut.dims, "rows")}, rows.item_id""",
         reason = f"case when c.n < c.total then {told} else c.reason end" if failing else "c.reason"
         enlarged = self.parts.add(
             "pulls",
-            f"""select {self._by}, item_id, pull * sqrt(m / (m - 1)) as pull, m
+            f"""select {self._by}, cluster_id, pull * sqrt(m / (m - 1)) as pull, m
 from (select *, nullif(count(pull) over (partition by {self._by}), 1) as m from {pulls})""",
         )
         done = self.parts.add(

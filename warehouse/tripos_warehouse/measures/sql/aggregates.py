@@ -70,7 +70,7 @@ class LeafSql(ClassMeasures):
             case "precision" | "recall" | "f1" as function:
                 return self._classed(function)
             case "median":
-                return self._redrawn("median", self._single(), "item_id", "sample_id")
+                return self._redrawn("median", self._single(), "cluster_id", "sample_id")
             case function if function in SUMMED:
                 return self._summed(function)
             case function if function in JUDGED:
@@ -105,7 +105,7 @@ from (
         units = self.parts.add(
             "units",
             f"""select {self._by}, floor(sum(weight) ** 2 / sum(weight ** 2) + 1e-9)::bigint as units
-from (select {self._by}, item_id, sum("its weight") as weight from {rows} where value is not null group by all)
+from (select {self._by}, cluster_id, sum("its weight") as weight from {rows} where value is not null group by all)
 group by {self._by}""",
         )
         alone = f"case when c.bearing > 1 and u.units < 2 then '{ONE_HEAVY}' end"
@@ -122,7 +122,7 @@ from {node.cells} as c left join {units} as u on {same("c", "u", self.cut.dims)}
         cells = self.parts.add(
             "cells",
             f"""select {self._by}, coalesce(sum({value}), 0)::double as value, false as "is share",
-  count(*) filter ("has value") as n, count(*) as total, count(distinct item_id) as m, NULL::varchar as reason
+  count(*) filter ("has value") as n, count(*) as total, count(distinct cluster_id) as m, NULL::varchar as reason
 from {rows}
 group by {self._by}""",
         )
@@ -192,10 +192,11 @@ group by {self._by}""",
             reason = f"""coalesce(max("is lacking"), case when {uneven} then {others} end, {reason})"""
         items = self.parts.add(
             "rows",
-            f"""select {self._by}, item_id, sum("values") as "values", sum("of") as "of",
+            f"""select {self._by}, item_id, any_value(cluster_id) as cluster_id, sum("values") as "values", sum("of") as "of",
   count(*) = 1 and bool_and(n = 1) as single, avg(case when n >= {k} then {chance} end) as value{sizes}
 from (
-  select {self._by}, item_id, count(value) as n, count(value) filter ({passes}) as c,
+  select {self._by}, item_id, any_value(cluster_id) as cluster_id, count(value) as n,
+    count(value) filter ({passes}) as c,
     count(*) filter ("has value") as "values", count(*) as "of"{tried}{lacking}
   from (from {rows}{latest if scores else ""})
   group by {group}
@@ -204,13 +205,13 @@ group by {self._by}, item_id""",
         )
         cells = self.parts.add(
             "cells",
-            f"""select {self._by}, {value} as value, count(value) as m, bool_and(single) as "is share",
+            f"""select {self._by}, {value} as value, count(value) as m, bool_and(single) and count(value) = count(distinct cluster_id) filter (value is not null) as "is share",
   sum("values")::bigint as n, sum("of")::bigint as total,
   {reason} as reason
 from {items}
 group by {self._by}""",
         )
-        return self._enlarged(cells, self._pulls(items, cells, "any_value(rows.value - cells.value) / any_value(m)"))
+        return self._enlarged(cells, self._pulls(items, cells, "sum(rows.value - cells.value) / any_value(m)"))
 
     # --- classes ---
 
@@ -235,7 +236,7 @@ group by {self._by}""",
             pairs = self.pairs()
             return self.parts.add(
                 "rows",
-                f"""select {self._by}, item_id, item_id as "of item",
+                f"""select {self._by}, item_id, cluster_id, item_id as "of item",
   concat_ws(' ', sample_id, nullif("of rater", ''){element}) as subject,
   unnest(['values', 'gold']) as rater,
   unnest([key, gold]) as key, unnest([value, "gold value"]) as value, "has value"
@@ -248,14 +249,14 @@ from {pairs}""",
         told_apart = ", ".join([self._by, *told, *placed])
         return self.parts.add(
             "rows",
-            f"""select {self._by}, latest.item_id,
+            f"""select {self._by}, latest.item_id, latest.cluster_id,
   concat_ws(' ', scenario, sample_id, scorer, metric{element}) as subject,
   concat_ws(' ', scenario, latest.item_id, scorer, metric) as "of item",
   evaluator as rater, latest.value, latest.given, coalesce(latest.given, latest.value::varchar) as key,
   key is not null as "has value"
 from (
   select {told_apart},
-    arg_max({{'item_id': item_id, 'value': value, 'given': given}}, coalesce(round, -1)) as latest
+    arg_max({{'item_id': item_id, 'cluster_id': cluster_id, 'value': value, 'given': given}}, coalesce(round, -1)) as latest
   from (
 {indented(indented(self._rows(scored, "scorer", "round", *placed)))}{self._in_role(scored)}
   )
@@ -271,7 +272,7 @@ from (
             given, gold = "value::varchar", '"gold value"::varchar'
         rows = self.parts.add(
             "rows",
-            f"""select {self._by}, item_id, sample_id, {given} as key, {gold} as gold, NULL::double as value,
+            f"""select {self._by}, item_id, cluster_id, sample_id, {given} as key, {gold} as gold, NULL::double as value,
   "has value"
 from {pairs}""",
         )
@@ -291,7 +292,7 @@ from {pairs}""",
             joins += " " + self._beside(other, f"value{place}", f"any_value({_typed('', kind)}) as value")
         rows = self.parts.add(
             "rows",
-            f"""select {columns(self.cut.dims, "one")}, one.item_id, one.sample_id, NULL::double as value,
+            f"""select {columns(self.cut.dims, "one")}, one.item_id, one.cluster_id, one.sample_id, NULL::double as value,
   '[' || {" || ', ' || ".join(taken)} || ']' as key, key is not null as "has value"
 from (
 {indented(self._rows(first))}

@@ -86,9 +86,9 @@ group by {group}""",
 where {"c.weight <> 0" if figure.function in OF_ONE_CELL else "c.value is not null"}"""
         pulls = self.parts.add(
             "pulls",
-            f"""select {outer}, p.item_id, sum(p.pull * c.weight) as pull
+            f"""select {outer}, p.cluster_id, sum(p.pull * c.weight) as pull
 {pulled}
-group by {outer}, p.item_id""",
+group by {outer}, p.cluster_id""",
         )
         drawn = None
         if inner.drawn is not None:
@@ -109,7 +109,7 @@ group by {outer}, p.item_id""",
         told = ", ".join(f"({counted_once(rows, each)})::bigint as {each}" for each in ("n", "total"))
         cells = self.parts.add("cells", f"select base.* replace ({told})\nfrom {node.cells} as base{joins}")
         if node.drawn is None and not self.inner.is_moved:
-            own = f"select {columns(node.dims, 'c')}, p.item_id, p.pull * c.weight as pull, c.place as part, c.df"
+            own = f"select {columns(node.dims, 'c')}, p.cluster_id, p.pull * c.weight as pull, c.place as part, c.df"
             through = self.parts.add("pulled", f"{own}\n{pulled}")
             cells = with_freedom(self.parts, cells, through, node.pulls, node.dims)
         return replace(node, cells=cells, made_of=made_of)

@@ -228,7 +228,7 @@ def with_freedom(parts: Parts, cells: str, pulled: str, pulls: str, dims: tuple[
     greatest(sum(share) ** 2 / nullif(sum(share ** 2 / nullif(df, 0)), 0), min(df) filter (share <> 0)), 1e9) as df
 from (
   select {own}, part, any_value(df) as df, sum(p.pull * t.pull) as share
-  from {pulled} as p join {pulls} as t on {same("p", "t", dims)} and p.item_id = t.item_id
+  from {pulled} as p join {pulls} as t on {same("p", "t", dims)} and p.cluster_id = t.cluster_id
   group by {own}, part
 )
 group by {group}""",

@@ -71,7 +71,7 @@ def pairs_sql(plan: Plan, figure: Aggregate, scored: Sequence[ScoredStep]) -> st
     return f"""{parts.text}
 select model, gold, key, value, "gold value", count(*) as n, any_value(items) as items
 from {pairs} left join (
-  select model, gold, count(distinct item_id) as items from {pairs} where gold is not null group by all
+  select model, gold, count(distinct cluster_id) as items from {pairs} where gold is not null group by all
 ) using (model, gold)
 group by model, gold, key, value, "gold value"
 order by all
@@ -250,7 +250,7 @@ from {base} as base
         pulled = self.parts.add(
             "pulled",
             "\nunion all\n".join(
-                f"""select {cell}, p.item_id, p.pull * c."{term.name} weight" as pull, {place} as part,
+                f"""select {cell}, p.cluster_id, p.pull * c."{term.name} weight" as pull, {place} as part,
   c."{term.name} df" as df
 from {cells} as c join {term.node.pulls} as p on {same("c", "p", term.node.dims)}"""
                 for place, term in enumerate(terms)
@@ -258,9 +258,9 @@ from {cells} as c join {term.node.pulls} as p on {same("c", "p", term.node.dims)
         )
         pulls = self.parts.add(
             "pulls",
-            f"""select {columns(cut.dims)}, item_id, sum(pull) as pull
+            f"""select {columns(cut.dims)}, cluster_id, sum(pull) as pull
 from {pulled}
-group by {columns(cut.dims)}, item_id""",
+group by {columns(cut.dims)}, cluster_id""",
         )
         if len(terms) > 1 and all(term.node.drawn is None for term in terms):
             cells = with_freedom(self.parts, cells, pulled, pulls, cut.dims)

@@ -101,9 +101,9 @@ order by all
   from cells
   group by {groups}
 ), items as (
-  select {groups}, item_id, sum(enlarged) as pull, count(pull) > 0 as counts
+  select {groups}, cluster_id, sum(enlarged) as pull, count(pull) > 0 as counts
   from enlarged
-  group by {groups}, item_id
+  group by {groups}, cluster_id
 ), errors as (
   select {groups}, count(*) filter (counts) as items, sqrt(sum(pull * pull)) as error
   from items
@@ -127,7 +127,7 @@ def _pulls(benchmark: str, condition: str, cell: str) -> str:
     same = " and ".join(f"chosen.{name} is not distinct from pulled.{name}" for name in names)
     return f"""\
 with chosen as not materialized (
-  select {cell}, item_id, value
+  select {cell}, cluster_id, value
   from "{benchmark}".scores
   where {condition} and status <> 'not_applicable'
 ), pulled as (
@@ -135,7 +135,7 @@ with chosen as not materialized (
   from chosen
   group by all
 ), pulls as (
-  select {", ".join(f"chosen.{name}" for name in names)}, item_id, mean, n, total,
+  select {", ".join(f"chosen.{name}" for name in names)}, cluster_id, mean, n, total,
     sum(value - mean) / any_value(n) as pull, coalesce(bool_and(value in (0, 1)), true) as "all are 0 or 1"
   from chosen join pulled on {same}
   group by all
@@ -148,7 +148,7 @@ def _pulls_of_sums(sums: str, condition: str, cell: str) -> str:
     same = " and ".join(f"chosen.{name} is not distinct from pulled.{name}" for name in names)
     return f"""\
 with chosen as not materialized (
-  select {cell}, item_id, "its total", "its n", "its rows", "all are 0 or 1"
+  select {cell}, cluster_id, "its total", "its n", "its rows", "all are 0 or 1"
   from {sums}
   where {condition} and status <> 'not_applicable' and "is score"
 ), pulled as (
@@ -157,7 +157,7 @@ with chosen as not materialized (
   from chosen
   group by all
 ), pulls as (
-  select {", ".join(f"chosen.{name}" for name in names)}, item_id, mean, n, total,
+  select {", ".join(f"chosen.{name}" for name in names)}, cluster_id, mean, n, total,
     sum("its total" - mean * "its n") / any_value(n) as pull, bool_and("all are 0 or 1") as "all are 0 or 1"
   from chosen join pulled on {same}
   group by all
@@ -172,7 +172,7 @@ def _weighted_pulls(benchmark: str, condition: str, cell: str, weights: Weights,
         mean = f"case when n = total then {mean} end"
     return f"""\
 with weighed as (
-  select {cell}, item_id, value is not null as "has value", {given_value(missing)} as value,
+  select {cell}, cluster_id, value is not null as "has value", {given_value(missing)} as value,
     {weight_sql(weights)} as "its weight"
   from "{benchmark}".scores
   where {condition} and status <> 'not_applicable'
@@ -187,7 +187,7 @@ with weighed as (
   from counted
   window cell as (partition by {cell})
 ), pulls as (
-  select {cell}, item_id, mean, n, "that count", total,
+  select {cell}, cluster_id, mean, n, "that count", total,
     sum("its weight" * (value - mean)) / any_value("weight of cell") as pull,
     coalesce(bool_and(value in (0, 1) and "weigh alike"), true) as "all are 0 or 1"
   from chosen

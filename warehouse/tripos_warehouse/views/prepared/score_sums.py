@@ -39,7 +39,7 @@ _TOLD = f"""{", ".join(_APART)}, fingerprint, sum(value) as "its total", count(v
 _SETS = b"sets"
 _SUMS = f"""select {_TOLD}, array_to_string(list_sort(list_distinct(list(binding))), chr(31)) as binding
 from {{source}} group by all"""
-OF_SUMS = frozenset(("model", "scenario", "item_id", "metric", "dimension", "scorer", "evaluator"))
+OF_SUMS = frozenset(("model", "scenario", "item_id", "cluster_id", "metric", "dimension", "scorer", "evaluator"))
 """The columns that sums have, beside those of axes and arms."""
 
 
