@@ -41,7 +41,7 @@ from tripos_warehouse.views import (
 )
 
 LEVEL = 0.05
-ITEM, SLOT = "its item", "its slot"
+ITEM, SLOT, CLUSTER = "its item", "its slot", "cluster_id"
 """Columns that stand beside axes and arms: no name of those has a space."""
 """A corrected p value below this settles which side is better."""
 
@@ -227,9 +227,9 @@ def _read(one: Side, two: Side, by_judge: bool) -> tuple[_Pairs, int, int, int]:
     joined = duckdb.connect(":memory:", config={"python_enable_replacements": False})
     with joined:
         joined.register("one", _scores(one, keys, []))
-        joined.register("two", _scores(two, keys, ["dimension", *places]))
+        joined.register("two", _scores(two, keys, ["dimension", CLUSTER, *places]))
         same = " and ".join(f"one.{sql.name(key)} is not distinct from two.{sql.name(key)}" for key in keys)
-        columns = [*keys, "dimension", *places]
+        columns = [*keys, "dimension", CLUSTER, *places]
         every = joined.sql(
             f"""select {", ".join(f"two.{sql.name(name)}" for name in columns)},
               one.value as "its a", two.value as "its b",
@@ -267,13 +267,13 @@ def _scores(side: Side, keys: Sequence[str], more: Sequence[str]) -> pa.Table:
 def _row(name: str, of: str, found: _Pairs, cells: Sequence[str], weighted: bool, judged: Judged) -> ComparedRow:
     cell = list(zip(*(found.columns[each] for each in cells), strict=True)) if cells else None
     weight = found.weight if weighted else np.ones(len(found.a))
-    items = found.columns[ITEM].tolist()
-    a, b = (mean_of_cells(side, items, cell, weight).value or 0.0 for side in (found.a, found.b))
+    clusters = found.columns[CLUSTER].tolist()
+    a, b = (mean_of_cells(side, clusters, cell, weight).value or 0.0 for side in (found.a, found.b))
     names = {*found.columns["metric"].tolist()}
     spans = {judged.spans.get(name) for name in names}
     span = None if None in spans else max(each for each in spans if each is not None)
     ends = None if span is None else (-span, span)
-    difference = mean_of_cells(found.b - found.a, items, cell, weight, ends=ends)
+    difference = mean_of_cells(found.b - found.a, clusters, cell, weight, ends=ends)
     return ComparedRow(name, of, a, b, difference, None, names <= judged.graded, span)
 
 

@@ -44,8 +44,8 @@ _SUMS = """
   {context},
   score.model, {metric}, {dimension}, score.evaluator, score.round, score.scorer, score.judged_by, score.status,
   {low}, {high},
-  score.item_id, score.cluster_id, score.shown_run, {is_score} as "is score", score."its total", score."its n", score."its rows",
-  score."all are 0 or 1", score."its sample"
+  score.item_id, score.cluster_id, score.shown_run, {is_score} as "is score", score."its total", score."its n",
+  score."its rows",  score."all are 0 or 1", score."its sample"
 """
 _COLUMNS = """
   {context},
@@ -86,8 +86,8 @@ _COMPARISONS = """
   {context},
   comparison.step, comparison.first_model, comparison.second_model, comparison.evaluator, comparison.round,
   comparison.value, json_extract_string(comparison.given, '$') as choice, comparison.status, comparison.error,
-  comparison.item_id, comparison.cluster_id, comparison.first_sample_id, comparison.second_sample_id, comparison.judgement_id,
-  comparison.comparison_id, comparison.scorer, comparison.run_id, comparison.shown_run, comparison.fingerprint,
+  comparison.item_id, comparison.cluster_id, comparison.first_sample_id, comparison.second_sample_id,
+  comparison.judgement_id, comparison.comparison_id, comparison.scorer, comparison.run_id, comparison.shown_run, comparison.fingerprint,
   comparison.created_at
 """
 _TURNS = """
@@ -110,7 +110,8 @@ _TALKS = f"""select samples.*, json_array_length({_TOLD}, '$.turns')::bigint as 
           json_extract_string({_TOLD}, '$.ended') as ended, json_extract_string({_TOLD}, '$.ended_by') as ended_by,
           json_extract({_TOLD}, '$.models')::varchar as models"""
 _ITEMS = """
-  {context}, item.dataset, item.item_id, listed.cluster_id, item.fields, item.written_by, item.attempts, item.rejections, listed.shown_run
+  {context}, item.dataset, item.item_id, listed.cluster_id, item.fields, item.written_by, item.attempts,
+  item.rejections, listed.shown_run
 """
 _SLOTS = """
   {context},

@@ -121,7 +121,7 @@ def paired_means(
         if len(one):
             found[first, second] = mean_of_cells(
                 scores.value[one] - scores.value[two],
-                scores.coded["item_id"].codes[one],
+                scores.coded["cluster_id"].codes[one],
                 scores.cell[one],
                 weight[one],
                 ends=None if span is None else (-span, span),
@@ -151,7 +151,7 @@ class _Scores:
 def _read(half: Half, plan: Plan, mean: Aggregate, keys: list[str], cells: list[str]) -> _Scores:
     """Read the scores that are paired; those of one model and key that lie in several rows are put together."""
     read = half.connection.sql(_query(half, plan, mean, keys, cells)).to_arrow_reader(BATCH)
-    names = [*dict.fromkeys(["model", *keys, *cells])]
+    names = [*dict.fromkeys(["model", *keys, *cells, "cluster_id"])]
     parts: dict[str, list[Any]] = {name: [] for name in (*names, "its total", "its n", "its sample")}
     for each in read:
         batch = each.filter(each.column("it counts"))
@@ -198,7 +198,7 @@ def _query(half: Half, plan: Plan, mean: Aggregate, keys: list[str], cells: list
     """
     names = sql.texts(mean.values)
     there = "" if mean.scenario is None else f"and scenario = {sql.text(mean.scenario)}"
-    columns = dict.fromkeys(["model", *keys, *cells])
+    columns = dict.fromkeys(["model", *keys, *cells, "cluster_id"])
     every = ", ".join(f"{sql.name(name)}::varchar as {sql.name(name)}" for name in columns)
     chosen = f"""model in {sql.texts(half.models)} and {are_counted(plan)}
       and (scorer in {names} or metric::varchar in {names}) {there}"""

@@ -158,7 +158,8 @@ class AggregateTables:
             beside = tuple(dict.fromkeys([*beside, *keys]))
         rows = self.parts.add(
             "rows",
-            f"""select {self._by}, item_id, cluster_id, sample_id, value is not null or given is not null as "has value",
+            f"""select {self._by}, item_id, cluster_id, sample_id,
+  value is not null or given is not null as "has value",
   {given_value(self.missing)} as value, {weight} as "its weight"{"".join(f", {named(name)}" for name in beside)}
 from (
 {indented(self._rows(scored, *(name for name in beside if name in RATED)))}

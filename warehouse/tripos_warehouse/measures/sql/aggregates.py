@@ -192,7 +192,8 @@ group by {self._by}""",
             reason = f"""coalesce(max("is lacking"), case when {uneven} then {others} end, {reason})"""
         items = self.parts.add(
             "rows",
-            f"""select {self._by}, item_id, any_value(cluster_id) as cluster_id, sum("values") as "values", sum("of") as "of",
+            f"""select {self._by}, item_id, any_value(cluster_id) as cluster_id,
+  sum("values") as "values", sum("of") as "of",
   count(*) = 1 and bool_and(n = 1) as single, avg(case when n >= {k} then {chance} end) as value{sizes}
 from (
   select {self._by}, item_id, any_value(cluster_id) as cluster_id, count(value) as n,
@@ -205,7 +206,8 @@ group by {self._by}, item_id""",
         )
         cells = self.parts.add(
             "cells",
-            f"""select {self._by}, {value} as value, count(value) as m, bool_and(single) and count(value) = count(distinct cluster_id) filter (value is not null) as "is share",
+            f"""select {self._by}, {value} as value, count(value) as m,
+  bool_and(single) and count(value) = count(distinct cluster_id) filter (value is not null) as "is share",
   sum("values")::bigint as n, sum("of")::bigint as total,
   {reason} as reason
 from {items}
@@ -256,7 +258,8 @@ from {pairs}""",
   key is not null as "has value"
 from (
   select {told_apart},
-    arg_max({{'item_id': item_id, 'cluster_id': cluster_id, 'value': value, 'given': given}}, coalesce(round, -1)) as latest
+    arg_max({{'item_id': item_id, 'cluster_id': cluster_id, 'value': value, 'given': given}},
+      coalesce(round, -1)) as latest
   from (
 {indented(indented(self._rows(scored, "scorer", "round", *placed)))}{self._in_role(scored)}
   )
@@ -272,8 +275,8 @@ from (
             given, gold = "value::varchar", '"gold value"::varchar'
         rows = self.parts.add(
             "rows",
-            f"""select {self._by}, item_id, cluster_id, sample_id, {given} as key, {gold} as gold, NULL::double as value,
-  "has value"
+            f"""select {self._by}, item_id, cluster_id, sample_id, {given} as key, {gold} as gold,
+  NULL::double as value, "has value"
 from {pairs}""",
         )
         settings = quoted(json.dumps(self.figure.named, sort_keys=True)) if self.figure.named else "'{}'"
@@ -292,7 +295,8 @@ from {pairs}""",
             joins += " " + self._beside(other, f"value{place}", f"any_value({_typed('', kind)}) as value")
         rows = self.parts.add(
             "rows",
-            f"""select {columns(self.cut.dims, "one")}, one.item_id, one.cluster_id, one.sample_id, NULL::double as value,
+            f"""select {columns(self.cut.dims, "one")}, one.item_id, one.cluster_id, one.sample_id,
+  NULL::double as value,
   '[' || {" || ', ' || ".join(taken)} || ']' as key, key is not null as "has value"
 from (
 {indented(self._rows(first))}

@@ -129,7 +129,8 @@ from (
         value = '"one way" + "other way" - 1' if function == "position_bias" else '("one way" + "other way" in (0, 2))'
         return self.parts.add(
             "rows",
-            f"""select {dims}unnest("both models") as model, item_id, cluster_id, value is not null as "has value", value,
+            f"""select {dims}unnest("both models") as model, item_id, cluster_id,
+  value is not null as "has value", value,
   1 as "its weight"
 from (
   select *, ({value})::double as value

@@ -198,8 +198,8 @@ def is_choice(scored: ScoredStep) -> bool:
 
 
 def rows_sql(plan: Plan, scored: ScoredStep, cut: Cut, more: Sequence[str] = ()) -> str:
-    """Return the rows of something scored: `model`, the dimensions, `item_id`, `cluster_id`, `sample_id`, `value`, `given`,
-    and `more`."""
+    """Return the rows of something scored: `model`, the dimensions, `item_id`, `cluster_id`, `sample_id`, `value`,
+    `given`, and `more`."""
     view = "columns" if scored.kind == "column" else "scores"
     given = "given" if scored.kind == "column" else "NULL::varchar as given"
     if is_choice(scored):
@@ -211,7 +211,16 @@ def rows_sql(plan: Plan, scored: ScoredStep, cut: Cut, more: Sequence[str] = ())
 def compared_sql(plan: Plan, scored: ScoredStep, cut: Cut, more: Sequence[str] = ()) -> str:
     """Return the rows of comparisons: the dimensions, the arms, and what tells whose replies were compared by whom, and
     `more`."""
-    own = ["item_id", "cluster_id", "evaluator", "first_model", "second_model", "first_sample_id", "second_sample_id", '"round"']
+    own = [
+        "item_id",
+        "cluster_id",
+        "evaluator",
+        "first_model",
+        "second_model",
+        "first_sample_id",
+        "second_sample_id",
+        '"round"',
+    ]
     arms = [named(arm) for arm in arm_columns(plan)]
     picked = dict.fromkeys([*map(_dimension_name, cut.dims), "scenario", *own, *arms, "value", *more])
     return _from_view(plan, "comparisons", list(picked), scored, cut)

@@ -42,7 +42,7 @@ from tripos_warehouse.report.boards.facts import (
 )
 from tripos_warehouse.report.comparison import spans_of
 from tripos_warehouse.statistics import StatisticResult, rank_by
-from tripos_warehouse.views import RunRecord, copied_scores, get_selected, people_apart
+from tripos_warehouse.views import RunRecord, clusters_of, copied_scores, count_clusters, get_selected, people_apart
 
 LEVEL = 0.05
 """A corrected p-value below this tells two models apart."""
@@ -327,12 +327,13 @@ def _differences(
 ) -> dict[tuple[str, str], StatisticResult]:
     """Return how every two models that are `alike`, in who graded them and took part beside them, differ over the items
     that both have."""
+    clusters = clusters_of(connection, plan)
     shared: dict[frozenset[str], set[str]] = defaultdict(set)
     pairs: dict[frozenset[str], set[frozenset[str]]] = defaultdict(set)
     for first, second in combinations(alike, 2):
         one, two = (items.get(model, frozenset()) for model in (first, second))
         both = one if one is two else one & two
-        if len(both) >= LEAST_ITEMS and alike[first] == alike[second]:
+        if count_clusters(both, clusters) >= LEAST_ITEMS and alike[first] == alike[second]:
             shared[both] |= {first, second}
             pairs[both].add(frozenset((first, second)))
     half = Half(connection, plan.benchmark.name, tuple(sorted({model for some in shared.values() for model in some})))
