@@ -1,4 +1,7 @@
-from .clusters import RowClusters as RowClusters
+from .clusters import (
+    Clustering as Clustering,
+    RowClusters as RowClusters,
+)
 from .contexts import (
     Only as Only,
     allowed_cells as allowed_cells,

@@ -6,7 +6,7 @@ which cluster a row belongs to: a run lists it beside each of its items, and eve
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,38 @@ from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.rows import item_id
 from tripos_compiler.plan import Ask, Data, Dataset, Expr, Made, Plan, RecordType, Ref, Verify, digest
 from tripos_compiler.source import dataclass
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """What the items of some scenarios are clustered by, and how many clusters they come to."""
+
+    by: str
+    scenarios: tuple[str, ...]
+    clusters: int
+    items: int
+    whole: bool
+    """Whether these are all scenarios of the benchmark."""
+
+    @property
+    def sentence(self) -> str:
+        """Return it as a sentence.
+
+        >>> Clustering("`passage`", ("s",), 10, 100, True).sentence
+        'intervals cluster by `passage`: 10 clusters of 100 items'
+        """
+        where = "" if self.whole else f" in {', '.join(f'`{name}`' for name in self.scenarios)}"
+        many = f"{self.clusters:,} cluster{'' if self.clusters == 1 else 's'}"
+        return f"intervals cluster by {self.by}{where}: {many} of {self.items:,} items"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "by": self.by.replace("`", ""),
+            "scenarios": list(self.scenarios),
+            "clusters": self.clusters,
+            "items": self.items,
+        }
 
 
 @dataclass(frozen=True)
@@ -39,6 +71,19 @@ class RowClusters:
         }
         return {name: by for name, by in found.items() if by is not None}
 
+    def count(self, members: Mapping[str, Iterable[tuple[str, str]]]) -> tuple[Clustering, ...]:
+        """Return the clusterings of scenarios in which items share clusters; `members` has the item and the cluster of
+        each row, by scenario."""
+        found = []
+        for by in dict.fromkeys(self.scenarios.values()):
+            names = tuple(name for name in members if self.scenarios.get(name) == by)
+            pairs = {pair for name in names for pair in members[name]}
+            clusters, items = ({pair[place] for pair in pairs} for place in (1, 0))
+            if len(clusters) < len(items):
+                whole = len(names) == len(self.plan.scenarios)
+                found.append(Clustering(by, names, len(clusters), len(items), whole))
+        return tuple(found)
+
     def of(self, scenario: str, dataset: str | None, values: Mapping[str, Any]) -> str | None:
         """Return the cluster of a row of a scenario; None if it is a cluster of its own."""
         return self._of(dataset, values) if dataset is not None and scenario in self.scenarios else None
@@ -55,7 +100,7 @@ class RowClusters:
     def _named(self, name: str) -> str | None:
         dataset = self._datasets[name]
         if dataset.key is not None:
-            return ".".join(dataset.key.path) if isinstance(dataset.key, Ref) else f"key of `{name}`"
+            return f"`{'.'.join(dataset.key.path)}`" if isinstance(dataset.key, Ref) else f"the key of `{name}`"
         if isinstance(dataset, Dataset) or dataset.source is None:
             return None
         above = self._source(dataset)
@@ -64,13 +109,13 @@ class RowClusters:
         axes = [axis for axis in self.plan.axes if axis.name in dataset.axes]
         if dataset.count * count_cells(axes) < 2:
             return None
-        return f"row of `{above}`" if above is not None else dataset.alias
+        return f"the row of `{above}`" if above is not None else f"`{dataset.alias}`"
 
     def _shared(self, name: str) -> str | None:
         """Return the source of a data set whose rows scenarios run over in several forms."""
         root = self._root(name)
         forms = {each.rows.dataset for each in self.plan.scenarios if each.rows is not None}
-        return f"row of `{root}`" if any(each != name and self._root(each) == root for each in forms) else None
+        return f"the row of `{root}`" if any(each != name and self._root(each) == root for each in forms) else None
 
     def _root(self, name: str) -> str:
         dataset = self._datasets[name]
@@ -116,6 +161,6 @@ def _value(key: Expr, values: Mapping[str, Any]) -> Any:
     """Return the key of a row; None if it has none."""
     try:
         found = evaluate(key, values)
-    except Unavailable:
+    except (Unavailable, LookupError):  # of a row that is yet to be made some fields are not there
         return None
     return sorted(found) if isinstance(found, frozenset | set) else found

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tripos_compiler.language import Clustering
 from tripos_compiler.language.figures import element_scores, ranges_of, score_spans
 from tripos_compiler.plan import BoolType, Grade, IntegerType, Measure, NumberType, Plan, Score, Type
 from tripos_compiler.source import dataclass
@@ -28,13 +29,14 @@ from tripos_warehouse.measures import (
 )
 from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics import StatisticResult, benjamini_hochberg, fixed_sequence
-from tripos_warehouse.statistics.intervals import mean_of_cells
+from tripos_warehouse.statistics.intervals import ONE_CLUSTER, ONE_ITEM, mean_of_cells
 from tripos_warehouse.views import (
     LANGUAGE,
     RunRecord,
     are_counted,
     arm_columns,
     axis_columns,
+    clusterings_of,
     dimension_label,
     dimension_place,
     people_apart,
@@ -110,6 +112,8 @@ class Comparison:
     """The measures of the headline, which are tested before the others."""
     by_people: tuple[str, ...] = ()
     """The measures that people correct."""
+    clusterings: tuple[Clustering, ...] = ()
+    """What errors cluster by, where items were drawn together."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +163,18 @@ def compare(one: Side, two: Side, *, by_judge: bool = True) -> Comparison:
     by_people = tuple(each.name for each in two.plan.measures if each.corrected)
     by_people = tuple(name for name in by_people if name in {row.name for row in measures})
     return Comparison(
-        corrected, len(found.a), len(items), only_a, only_b, same, unpaired, together, tuple(people), first, by_people
+        corrected,
+        len(found.a),
+        len(items),
+        only_a,
+        only_b,
+        same,
+        unpaired,
+        together,
+        tuple(people),
+        first,
+        by_people,
+        clusterings_of(two.connection, two.plan),
     )
 
 
@@ -274,6 +289,8 @@ def _row(name: str, of: str, found: _Pairs, cells: Sequence[str], weighted: bool
     span = None if None in spans else max(each for each in spans if each is not None)
     ends = None if span is None else (-span, span)
     difference = mean_of_cells(found.b - found.a, clusters, cell, weight, ends=ends)
+    if difference.reason == ONE_ITEM and len({*found.columns[ITEM].tolist()}) > 1:
+        difference = difference.without_interval(ONE_CLUSTER)
     return ComparedRow(name, of, a, b, difference, None, names <= judged.graded, span)
 
 

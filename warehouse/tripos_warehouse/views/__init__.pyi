@@ -3,8 +3,10 @@ from .benchmark_views import (
     read_plan as read_plan,
 )
 from .clusters import (
+    clusterings_of as clusterings_of,
     clusters_of as clusters_of,
     count_clusters as count_clusters,
+    lacks_clusters as lacks_clusters,
 )
 from .dimensions import (
     LANGUAGE as LANGUAGE,

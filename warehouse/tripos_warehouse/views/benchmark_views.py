@@ -87,7 +87,8 @@ _COMPARISONS = """
   comparison.step, comparison.first_model, comparison.second_model, comparison.evaluator, comparison.round,
   comparison.value, json_extract_string(comparison.given, '$') as choice, comparison.status, comparison.error,
   comparison.item_id, comparison.cluster_id, comparison.first_sample_id, comparison.second_sample_id,
-  comparison.judgement_id, comparison.comparison_id, comparison.scorer, comparison.run_id, comparison.shown_run, comparison.fingerprint,
+  comparison.judgement_id, comparison.comparison_id, comparison.scorer, comparison.run_id, comparison.shown_run,
+  comparison.fingerprint,
   comparison.created_at
 """
 _TURNS = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from tripos_compiler.language import RowClusters
+from tripos_compiler.language import Clustering, RowClusters
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.query import Connection
@@ -17,6 +17,28 @@ def clusters_of(connection: Connection, plan: Plan) -> Mapping[str, str]:
     query = f"""select item_id, min(cluster_id) from {sql.name(plan.benchmark.name)}.items
       where cluster_id <> item_id group by item_id"""
     return dict(connection.execute(query).fetchall())
+
+
+def clusterings_of(connection: Connection, plan: Plan) -> tuple[Clustering, ...]:
+    """Return what the items that are shown are clustered by, where some share a cluster."""
+    clusters = RowClusters(plan)
+    if not clusters.scenarios:
+        return ()
+    members: dict[str, list[tuple[str, str]]] = {}
+    query = f"select scenario::varchar, item_id, cluster_id from {sql.name(plan.benchmark.name)}.items order by all"
+    for scenario, item, cluster in connection.execute(query).fetchall():
+        members.setdefault(scenario, []).append((item, cluster))
+    return clusters.count(members)
+
+
+def lacks_clusters(connection: Connection, plan: Plan) -> bool:
+    """Return true if nothing says in which clusters the items lie that the plan has some for: the run that listed them
+    was made before that was kept."""
+    clusters = RowClusters(plan)
+    if not any(each.rows is not None and clusters.by(each.rows.dataset) is not None for each in plan.scenarios):
+        return False
+    query = f"select 1 from {sql.name(plan.benchmark.name)}.items where cluster_id <> item_id limit 1"
+    return connection.execute(query).fetchone() is None
 
 
 def count_clusters(items: Collection[str], clusters: Mapping[str, str]) -> int:

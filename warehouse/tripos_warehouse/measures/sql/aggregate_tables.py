@@ -27,6 +27,7 @@ from tripos_warehouse.measures.sql.tables import (
     FigureTables,
 )
 from tripos_warehouse.sql import name as named, text as quoted
+from tripos_warehouse.statistics.intervals import ONE_ITEM
 from tripos_warehouse.views import Graders, arm_columns
 
 
@@ -296,17 +297,22 @@ group by {columns(self.cut.dims, "rows")}, rows.cluster_id""",
         value = "case when c.n = c.total then c.value end" if failing else "c.value"
         told = "(total - n) || ' of ' || total || ' have no value, which `missing: fail` forbids'"
         reason = f"case when c.n < c.total then {told} else c.reason end" if failing else "c.reason"
+        reason = f"coalesce({reason}, case when c.value is not null and p.clusters = 1 then {quoted(ONE_ITEM)} end)"
         enlarged = self.parts.add(
             "pulls",
-            f"""select {self._by}, cluster_id, pull * sqrt(m / (m - 1)) as pull, m
-from (select *, nullif(count(pull) over (partition by {self._by}), 1) as m from {pulls})""",
+            f"""select {self._by}, cluster_id, pull * sqrt(m / (m - 1)) as pull, m, clusters
+from (
+  select *, nullif(count(pull) over cell, 1) as m, count(*) over cell as clusters
+  from {pulls}
+  window cell as (partition by {self._by})
+)""",
         )
         done = self.parts.add(
             "cells",
             f"""select {columns(self.cut.dims, "c")}, {value} as value, c.n, c.total, {reason} as reason, c."is share",
   coalesce(p.m - 1, 0) as df, coalesce(p.m > 1, false) as known, p.m as bearing
 from {cells} as c left join (
-  select {self._by}, any_value(m) as m from {enlarged} group by {self._by}
+  select {self._by}, any_value(m) as m, any_value(clusters) as clusters from {enlarged} group by {self._by}
 ) as p on {same("c", "p", self.cut.dims)}""",
         )
         return FigureTables(done, enlarged, self.cut.dims)

@@ -17,6 +17,8 @@ from tripos_warehouse.measures.sql.bootstrap import EACH_DRAW, collected_draws, 
 from tripos_warehouse.measures.sql.derivatives import with_freedom
 from tripos_warehouse.measures.sql.parts import Cut, Parts, columns, same
 from tripos_warehouse.measures.sql.tables import OF_ONE_CELL, FigureTables, counted_once, over_cells
+from tripos_warehouse.sql import text as quoted
+from tripos_warehouse.statistics.intervals import ONE_IN_A_CELL, ONE_ITEM
 
 MOST_EXCESS = 1
 """How far chance may move a figure, in errors. Twice the excess makes up for the half of it that draws do not show
@@ -60,8 +62,13 @@ from (
   window cell as (partition by {group})
 )""",
         )
-        value, reason, undefined = _OF_CELLS[figure.function], "any_value(reason)", ""
+        value, undefined = _OF_CELLS[figure.function], ""
         counts = "weight <> 0" if inner.drawn is None else "value is not null"
+        one_item, one_in_a_cell = quoted(ONE_ITEM), quoted(ONE_IN_A_CELL)
+        reason = f"""any_value(reason) filter (value is null),
+    any_value(reason) filter (reason <> {one_item}),
+    case when count(*) = 1 then any_value(reason)
+      when bool_or(reason = {one_item}) filter ({counts}) then {one_in_a_cell} end"""
         if self.missing == "fail" or cut.labels != "none":
             value = f"case when count(value) = count(*) then {value} end"
         if inner.made_of:

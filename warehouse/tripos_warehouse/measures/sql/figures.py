@@ -32,6 +32,8 @@ from tripos_warehouse.measures.sql.labels import LABELS, corrected_sql
 from tripos_warehouse.measures.sql.means import Sums, find_sql
 from tripos_warehouse.measures.sql.parts import Cut, Parts, columns, renamed, same
 from tripos_warehouse.measures.sql.tables import OF_ONE_CELL, PAIR, FigureTables, counted_once, seen, seen_over
+from tripos_warehouse.sql import text as quoted
+from tripos_warehouse.statistics.intervals import ONE_IN_A_CELL, ONE_ITEM
 from tripos_warehouse.views import Graders, arm_columns, axis_columns
 
 
@@ -212,7 +214,7 @@ from (
             f"case when {term.name}.value is null then coalesce({term.name}.reason, 'a part of it has no value') end"
             for term in terms
         )
-        own = ", ".join(f"{term.name}.reason" for term in terms)
+        own = ", ".join(_own_reason(term, len(terms)) for term in terms)
         looked_at = [each for term in terms for each in _looked_at(term)]
         counted = [(name, each.rows) for name, each in looked_at]
         joins += "".join(
@@ -322,6 +324,14 @@ def _looked_at(term: _Term) -> list[tuple[str, FigureTables]]:
     """Return the tables of all that a part looks at, each under the name that it has beside the part."""
     made_of = term.node.made_of
     return [(f"{term.name}_{place}", each) for place, each in enumerate(made_of, 1)] or [(term.name, term.node)]
+
+
+def _own_reason(term: _Term, terms: int) -> str:
+    """Return why a part has no error, in the words of the whole."""
+    if terms == 1:
+        return f"{term.name}.reason"
+    one_item, part = quoted(ONE_ITEM), quoted(ONE_IN_A_CELL)
+    return f"case when {term.name}.reason = {one_item} then {part} else {term.name}.reason end"
 
 
 def _part(node: FigureTables, terms: dict[str, _Term]) -> PartSql:

@@ -27,8 +27,11 @@ from tripos_warehouse.measures.sql.parts import (
     weight_sql,
     weights_of,
 )
+from tripos_warehouse.sql import text as quoted
+from tripos_warehouse.statistics.intervals import ONE_IN_A_CELL
 from tripos_warehouse.views import Graders
 
+EMPTY = "one of its cells has no value, so its error is unknown"
 Sums = Callable[[Collection[str]], str | None]
 """Returns the name of the table of sums of the scores that has these dimensions, where there is one."""
 
@@ -96,7 +99,8 @@ order by all
   select distinct {cell}, mean, n, total, m
   from enlarged
 ), groups as (
-  select {groups}, {value} as value, count(mean) as parts, min(m) as least, sum(m - 1) as df,
+  select {groups}, {value} as value, count(mean) as parts, min(m) as least, bool_or(m = 1) as "one alone",
+    sum(m - 1) as df,
     sum(n) as n, sum(total) as total
   from cells
   group by {groups}
@@ -112,6 +116,7 @@ order by all
 select {", ".join(f"groups.{name}" for name in group)}, value,
   case when least > 1 then error / parts end as standard_error,
   greatest(least(df, items - 1), 0) as df, items, n, total, least > 1 as "is known",
+  case when "one alone" then {quoted(ONE_IN_A_CELL)} when least = 0 then {quoted(EMPTY)} end as reason,
   least(items, least * parts) as "is bearing"
 from groups join errors on {same}
 order by all

@@ -9,6 +9,7 @@ from dataclasses import field
 from itertools import combinations
 from typing import Any
 
+from tripos_compiler.language import Clustering
 from tripos_compiler.plan import Measure, Plan
 from tripos_compiler.source import dataclass
 from tripos_warehouse.errors import StoreError
@@ -42,7 +43,15 @@ from tripos_warehouse.report.boards.facts import (
 )
 from tripos_warehouse.report.comparison import spans_of
 from tripos_warehouse.statistics import StatisticResult, rank_by
-from tripos_warehouse.views import RunRecord, clusters_of, copied_scores, count_clusters, get_selected, people_apart
+from tripos_warehouse.views import (
+    RunRecord,
+    clusterings_of,
+    clusters_of,
+    copied_scores,
+    count_clusters,
+    get_selected,
+    people_apart,
+)
 
 LEVEL = 0.05
 """A corrected p-value below this tells two models apart."""
@@ -109,6 +118,8 @@ class Board:
     """Models whose run of a release stopped early, which a board of it leaves out: on what they stand."""
     uncorrected: Mapping[str, str] = field(default_factory=dict)
     """Models whose judge's figure people cannot correct, with the reason."""
+    clusterings: tuple[Clustering, ...] = ()
+    """What its intervals cluster by, where items were drawn together."""
 
     @property
     def in_other_company(self) -> bool:
@@ -164,6 +175,7 @@ class Board:
             "mixed": {model: list(versions) for model, versions in self.mixed.items()},
             **({"corrected": True, "uncorrected": dict(self.uncorrected)} if self.measure.corrected else {}),
             **({"people": self._people()} if self.by_people else {}),
+            **({"clusters": [each.to_json() for each in self.clusterings]} if self.clusterings else {}),
         }
 
     def _people(self) -> dict[str, Any]:
@@ -302,6 +314,9 @@ def _board(
             for model, row in rows.items()
             if measure.corrected and row.value is None and model in shown
         },
+        clusterings=tuple(
+            each for each in clusterings_of(connection, plan) if measure.scenario in (None, *each.scenarios)
+        ),
     )
 
 
