@@ -251,7 +251,11 @@ def design_run(found: RunPlan, config: Config, wanted: DesignQuestion) -> Design
     overlap = 1.0 if isinstance(learned, Unknown) else learned.scenarios_an_item
     counts = found.independent if isinstance(learned, Unknown) else found.items
     items = max(1, round(sum(counts.get(each.name, 0) for each in scenarios) / overlap))
-    places = Places(tuple(each.name for each in scenarios), tuple(roles), panel, items * samples, known.costs)
+    names = tuple(each.name for each in scenarios)
+    rows = sum(found.items.get(name, 0) for name in names) / (
+        sum(found.independent.get(name, 0) for name in names) or 1
+    )
+    places = Places(names, tuple(roles), panel, items * samples, known.costs, max(1.0, rows))
     unit, prices = design_prices(found, config, wanted.unit, wanted.spend is not None, wanted.label_price, places)
     labels = None if isinstance(known.labels, Unknown) or prices.labels is None else known.labels
     space = Space(

@@ -55,9 +55,9 @@ def design_lines(items: Mapping[str, int], width: int = 80, *, clustered: bool =
         return []
     counted = "cluster" if clustered else "item"
     told = (
-        f"{total:,} {counted}{'s' if total > 1 else ''}: a test detects a difference of {_least(total)} of a scale between"
-        f" two models on the same items, and of {_least(total, paired=False)} on different items (80 % power, worst"
-        " case)."
+        f"{total:,} {counted}{'s' if total > 1 else ''}: a test detects a difference of {_least(total)} of a scale"
+        f" between two models on the same items, and of {_least(total, paired=False)} on different items (80 % power,"
+        " worst case)."
     )
     counts = {name: count for name, count in items.items() if count}
     if len(counts) > 1:

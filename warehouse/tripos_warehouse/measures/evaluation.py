@@ -273,6 +273,7 @@ def _row(
         half_width=half,
         method=method if low is not None else None,
         reason=reason,
+        tried=(int(found["items that count"] or 0), int(found["all items"])) if "all items" in found else None,
     )
 
 

@@ -58,6 +58,7 @@ Kind = Literal[
     "left_out",
     "cut_off",
     "clusters",
+    "tries",
     "uneven",
     "one_value",
     "one_grade",

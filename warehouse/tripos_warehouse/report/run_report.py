@@ -305,7 +305,11 @@ def _reported(connection: Connection, plan: Plan, run: RunRecord, only: Only) ->
         made=acceptances(connection, plan, run),
         gaps=find_gaps(connection, run.benchmark),
         unworked=_unworked(connection, plan, run, tables),
-        remarks=(*find_remarks(connection, plan, run, only), *_judges_alone(plan, by_people)),
+        remarks=(
+            *find_remarks(connection, plan, run, only),
+            *_too_few_tries(tables),
+            *_judges_alone(plan, by_people),
+        ),
         sharpening=tuple(find_sharpening(connection, plan, measure) for measure in headlines(plan)),
         only=only,
         clusterings=clusterings_of(connection, plan),
@@ -334,6 +338,17 @@ def _unworked(connection: Connection, plan: Plan, run: RunRecord, tables: Sequen
     kept = {each for (found,) in connection.execute(query, [run.run_id]).fetchall() for each in found}
     told = ((measure.name, find_unworked(plan, kept, measure)) for measure in empty)
     return {name: why for name, why in told if why is not None}
+
+
+def _too_few_tries(tables: Sequence[MeasureTable]) -> Iterator[Remark]:
+    """Yield on how many items a chance of several tries stands, where some have too few samples with a value."""
+    for table in tables:
+        for row in table.rows:
+            if row.tried is not None and row.tried[0] < row.tried[1]:
+                cell = ", ".join([row.model, *(str(value) for value in row.by)])
+                counted, every = row.tried
+                told = f"`{table.measure.name}` of {cell} stands on {counted:,} of {every:,} items"
+                yield Remark("tries", f"{told}: the others have too few samples with a value")
 
 
 def _judges_alone(plan: Plan, by_people: Mapping[str, object]) -> Iterator[Remark]:

@@ -26,8 +26,8 @@ with given as not materialized (
   select {per}, score.model, score.cluster_id, score.value, score.low, score.high, score.scenario, score.metric,
     score.evaluator
   from {schema}.scores as score
-  where (metric is null or score.metric = metric) and (scenario is null or score.scenario = scenario)
-    and (evaluator is null or score.evaluator = evaluator){not_told}),
+  where score.status <> 'not_applicable' and (metric is null or score.metric = metric)
+    and (scenario is null or score.scenario = scenario) and (evaluator is null or score.evaluator = evaluator){not_told}),
 {told}items as (
   select given.part, given.place, given.metric, given.evaluator, given.model, given.low, given.high, given.cluster_id,
     sum(given.value) as total, count(given.value) as n, count(*) as rows, pow(sum(given.value), 2) as squares,
@@ -85,7 +85,7 @@ table {moments} as
 with item as (
   select score.scenario, score.metric, score.dimension, score.evaluator, score.scorer, score.model, score.low,
     score.high, score.cluster_id, sum(score.value) as total, count(score.value) as n, count(*) as rows
-  from {schema}.scores as score group by all),
+  from {schema}.scores as score where score.status <> 'not_applicable' group by all),
 several as (
   select item.metric, item.cluster_id from item group by all
   having min(coalesce(item.scenario::varchar, '')) <> max(coalesce(item.scenario::varchar, ''))

@@ -190,10 +190,12 @@ group by {self._by}""",
             others = "'items have different numbers of replies, and people graded only some of those to one'"
             value = f"case when not ({uneven}) then avg(value) end"
             reason = f"""coalesce(max("is lacking"), case when {uneven} then {others} end, {reason})"""
+        # Values of fewer samples than it takes are in no chance, so they are none that count.
+        counted = 'sum("values")' if self.missing == "fail" else f'coalesce(sum("values") filter (n >= {k}), 0)'
         items = self.parts.add(
             "rows",
             f"""select {self._by}, item_id, any_value(cluster_id) as cluster_id,
-  sum("values") as "values", sum("of") as "of",
+  {counted} as "values", sum("of") as "of",
   count(*) = 1 and bool_and(n = 1) as single, avg(case when n >= {k} then {chance} end) as value{sizes}
 from (
   select {self._by}, item_id, any_value(cluster_id) as cluster_id, count(value) as n,
@@ -208,12 +210,18 @@ group by {self._by}, item_id""",
             "cells",
             f"""select {self._by}, {value} as value, count(value) as m,
   bool_and(single) and count(value) = count(distinct cluster_id) filter (value is not null) as "is share",
-  sum("values")::bigint as n, sum("of")::bigint as total,
+  sum("values")::bigint as n, sum("of")::bigint as total, count(*) as "all items",
   {reason} as reason
 from {items}
 group by {self._by}""",
         )
-        return self._enlarged(cells, self._pulls(items, cells, "sum(rows.value - cells.value) / any_value(m)"))
+        node = self._enlarged(cells, self._pulls(items, cells, "sum(rows.value - cells.value) / any_value(m)"))
+        short = self.parts.add(
+            "cells",
+            f"""select c.*, i.m as "items that count", i."all items"
+from {node.cells} as c join {cells} as i on {same("c", "i", self.cut.dims)}""",
+        )
+        return replace(node, cells=short, tried=True)
 
     # --- classes ---
 

@@ -311,6 +311,7 @@ group by {columns(node.dims)}""",
             return bounded(self.parts, node, node.drawn, items, df)
         told = ', c.classes as "its classes"' if node.classes else ""
         told += ', c.excess as "its excess"' if node.exceeds else ""
+        told += ', c."items that count", c."all items"' if node.tried else ""
         return f"""{self.parts.text}
 select {columns(node.dims, "c")}, c.value, case when c.known and c.value is not null then i.error end as standard_error,
   {df} as df, coalesce(i.items, 0) as items, c.n, c.total, c.reason, c."is share",

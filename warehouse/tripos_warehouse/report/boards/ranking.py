@@ -118,6 +118,8 @@ class Board:
     """Models whose run of a release stopped early, which a board of it leaves out: on what they stand."""
     uncorrected: Mapping[str, str] = field(default_factory=dict)
     """Models whose judge's figure people cannot correct, with the reason."""
+    tried: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Of chances of several tries: the items that count and all items of models that lack samples for some."""
     clusterings: tuple[Clustering, ...] = ()
     """What its intervals cluster by, where items were drawn together."""
 
@@ -314,6 +316,7 @@ def _board(
             for model, row in rows.items()
             if measure.corrected and row.value is None and model in shown
         },
+        tried={model: row.tried for model, row in there.items() if row.tried is not None and len({*row.tried}) > 1},
         clusterings=tuple(
             each for each in clusterings_of(connection, plan) if measure.scenario in (None, *each.scenarios)
         ),
