@@ -271,7 +271,7 @@ def _scores(side: Side, keys: Sequence[str], more: Sequence[str]) -> pa.Table:
     slots = " ".join(f"when {sql.text(model)} then {place}" for place, model in enumerate(side.models))
     return side.connection.sql(
         f"""select {", ".join(map(sql.name, plain))}, item_id as {sql.name(ITEM)},
-          case model {slots} end as {sql.name(SLOT)}, avg(value) as value,
+          case model {slots} end as {sql.name(SLOT)}, avg(value order by value) as value,
           any_value(model) as model, min(sample_id) as "its sample"
         from {sql.name(side.run.benchmark)}.scores
         where value is not null and model in ({", ".join(map(sql.text, side.models))}) and {are_counted(side.plan)}

@@ -207,14 +207,14 @@ with whole as not materialized (
     dense_rank() over (partition by {reply} order by sample_id) as "its sample"
   from whole semi join drawn using (cluster_id)
 ), centred as (
-  select *, {value} - avg({value}) over (partition by {kind}) as "its value"
+  select *, {value} - avg({value} order by {value}) over (partition by {kind}) as "its value"
   from chosen
 ), mixed as (
   select cluster_id from chosen group by cluster_id having count(distinct "its cell") > 1
 )
 select model, cluster_id, "its sample", evaluator,
   case when exists (from mixed) then '' else any_value("its cell") end,
-  sum("its weight" * "its value") / sum("its weight"),
+  sum("its weight" * "its value" order by "its weight" * "its value") / sum("its weight"),
   (select count(distinct cluster_id) from items),
   (select count(*) from items),
   sum("its weight" ** 2) / sum("its weight") ** 2

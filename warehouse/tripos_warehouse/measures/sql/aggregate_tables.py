@@ -17,6 +17,7 @@ from tripos_warehouse.measures.sql.parts import (
     columns,
     given_value,
     indented,
+    ordered,
     rows_sql,
     same,
     weight_sql,
@@ -233,15 +234,16 @@ from {pairs}""",
         means = self.parts.add(
             "cells",
             f"""select {self._by},
-  sum("its weight" * value) / sum("its weight") filter (value is not null) as value,
-  sum("its weight") filter (value is not null) as "weight of cell",
+  {ordered("sum", '"its weight" * value')} / {ordered("sum", '"its weight"')} filter (value is not null) as value,
+  {ordered("sum", '"its weight"')} filter (value is not null) as "weight of cell",
   coalesce(bool_and(value in (0, 1)), false) and count(value) = count(distinct cluster_id) filter (value is not null)
     and count(distinct "its weight") = 1 as "is share",
   count(*) filter ("has value") as n, count(*) as total, {reason} as reason
 from {rows}
 group by {self._by}""",
         )
-        pulls = 'sum("its weight" * (rows.value - cells.value)) / any_value("weight of cell")'
+        own = ordered("sum", '"its weight" * (rows.value - cells.value)')
+        pulls = f'{own} / any_value("weight of cell")'
         return self._enlarged(means, self._pulls(rows, means, pulls))
 
     def _in_role(self, scored: ScoredStep) -> str:
@@ -263,7 +265,7 @@ group by {self._by}""",
         return self.parts.add(
             "cells",
             f"""select {by}, count(*) filter ({counted}) as n, {every} as total,
-  tripos_statistic({quoted(function)}, {level}, list({row})) as found
+  tripos_statistic({quoted(function)}, {level}, list({row} order by {row})) as found
 from {rows}
 group by {by}""",
         )

@@ -10,6 +10,7 @@ from tripos_compiler.source import dataclass
 from tripos_warehouse.measures.sql.aggregate_tables import AggregateTables
 from tripos_warehouse.measures.sql.parts import (
     columns,
+    ordered,
     same,
 )
 from tripos_warehouse.measures.sql.tables import (
@@ -73,9 +74,10 @@ group by {self._by}{", class" if group else ""}""",
         lacking = "there is no class" if group else "there is nothing of the class"
         cells = self.parts.add(
             "cells",
-            f"""select {columns(self.cut.dims, "c")}, avg({none}) as value, count(r."under") as "classes of cell",
+            f"""select {columns(self.cut.dims, "c")}, {ordered("avg", none)} as value,
+  count(r."under") as "classes of cell",
   any_value(c.n) as n, any_value(c.total) as total, false as "is share",
-  case when avg({none}) is null then '{lacking}' end as reason, min(r."items of class") < {FEW_OF_A_CLASS}
+  case when {ordered("avg", none)} is null then '{lacking}' end as reason, min(r."items of class") < {FEW_OF_A_CLASS}
     or min(r."items of class" * {none}) < {FEW_OF_A_CLASS / 2} as few,
   list({{'share': {none}, 'items': r."items of class"}}) filter (r."under" is not null) as classes
 from {counted} as c left join {ratios} as r on {same("c", "r", self.cut.dims)}
@@ -83,10 +85,11 @@ group by {columns(self.cut.dims, "c")}""",
         )
         met = f"{same('rows', 'r', self.cut.dims)}{' and rows.class = r.class' if group else ''}"
         ratio = 'coalesce(r."over" / nullif(r."under", 0), 0)'
+        own = f'coalesce((rows."over" - {ratio} * rows."under") / nullif(r."under", 0), 0) / cells."classes of cell"'
         pulls = self.parts.add(
             "pulls",
             f"""select {columns(self.cut.dims, "rows")}, rows.cluster_id,
-  sum(coalesce((rows."over" - {ratio} * rows."under") / nullif(r."under", 0), 0) / cells."classes of cell") as pull
+  {ordered("sum", own)} as pull
 from {classes} as rows join {ratios} as r on {met}
   join {cells} as cells on {same("rows", "cells", self.cut.dims)}
 group by {columns(self.cut.dims, "rows")}, rows.cluster_id

@@ -30,7 +30,7 @@ from tripos_warehouse.measures.sql.derivatives import (
 )
 from tripos_warehouse.measures.sql.labels import LABELS, corrected_sql
 from tripos_warehouse.measures.sql.means import Sums, find_sql
-from tripos_warehouse.measures.sql.parts import Cut, Parts, columns, renamed, same
+from tripos_warehouse.measures.sql.parts import Cut, Parts, columns, ordered, renamed, same
 from tripos_warehouse.measures.sql.tables import OF_ONE_CELL, PAIR, FigureTables, counted_once, seen, seen_over
 from tripos_warehouse.sql import text as quoted
 from tripos_warehouse.statistics.intervals import ONE_IN_A_CELL, ONE_ITEM
@@ -260,7 +260,7 @@ from {cells} as c join {term.node.pulls} as p on {same("c", "p", term.node.dims)
         )
         pulls = self.parts.add(
             "pulls",
-            f"""select {columns(cut.dims)}, cluster_id, sum(pull) as pull
+            f"""select {columns(cut.dims)}, cluster_id, {ordered("sum", "pull")} as pull
 from {pulled}
 group by {columns(cut.dims)}, cluster_id""",
         )
@@ -302,7 +302,7 @@ group by {columns(cut.dims)}, cluster_id""",
         """Return the query: a row a cell, with the error that the pulls come to."""
         items = self.parts.add(
             "items",
-            f"""select {columns(node.dims)}, sqrt(sum(pull * pull)) as error, count(*) as items
+            f"""select {columns(node.dims)}, sqrt({ordered("sum", "pull * pull")}) as error, count(*) as items
 from {node.pulls}
 group by {columns(node.dims)}""",
         )

@@ -25,6 +25,7 @@ from tripos_warehouse.measures.sql.parts import (
     compared_sql,
     condition,
     indented,
+    ordered,
     same,
 )
 from tripos_warehouse.measures.sql.tables import FigureTables
@@ -52,7 +53,9 @@ class Gradable:
         return f"{self.stratum}, {self.own}"
 
 
-REPLIES = Gradable("scores", "model, scenario, scorer, metric", "sample_id, fingerprint", "avg(value)", "sample_id")
+REPLIES = Gradable(
+    "scores", "model, scenario, scorer, metric", "sample_id, fingerprint", ordered("avg", "value"), "sample_id"
+)
 """Replies, each under every step that grades it: arms may share a reply and ask the judge different things of it."""
 ELEMENTS = replace(REPLIES, own=f"{REPLIES.own}, element_place", drawn="concat_ws(' ', sample_id, element_place)")
 """Elements of lists, each drawn and labelled on its own."""
@@ -230,7 +233,7 @@ def corrected_sql(parts: Parts, on_all: FigureTables, on_graded: FigureTables, p
     )
     pulls = parts.add(
         "pulls",
-        f"""select {columns(dims)}, cluster_id, {", ".join(f"sum({name}) as {name}" for name in _PULLS)}
+        f"""select {columns(dims)}, cluster_id, {", ".join(f"{ordered('sum', name)} as {name}" for name in _PULLS)}
 from (
 {indented(each)}
 )

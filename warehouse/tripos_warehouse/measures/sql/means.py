@@ -8,7 +8,9 @@ cells it is in and divided by their number, so items that share no cell make str
 correlated. A cell of one item says nothing about its error, and then the error of the whole is unknown.
 
 Where metrics have weights w, a mean over metrics is sum(w * score) / sum(w), and an item's pull on it the sum over its
-scores of w * (score - mean) / sum(w). Weights say what metrics count beside each other, so a mean that goes by metric
+scores of w * (score - mean) / sum(w). All sums of numbers are taken from the least to the greatest, here and in the
+other modules of this room: in another order their last bits differ, and a figure would tell how its rows lie on the
+disk. Weights say what metrics count beside each other, so a mean that goes by metric
 has none; a mean of cells counts every cell alike.
 """
 
@@ -24,6 +26,7 @@ from tripos_warehouse.measures.sql.parts import (
     condition,
     given_value,
     goes_by_elements,
+    ordered,
     weight_sql,
     weights_of,
 )
@@ -78,7 +81,8 @@ def mean_sql(
         return f"""\
 {pulls}
 select {cell}, mean as value,
-  case when count(pull) > 1 then sqrt(count(pull) / (count(pull) - 1) * sum(pull * pull)) end as standard_error,
+  case when count(pull) > 1 then sqrt(count(pull) / (count(pull) - 1) * {ordered("sum", "pull * pull")}) end
+    as standard_error,
   greatest(count(pull) - 1, 0) as df, count(pull) as items, n, total,
   any_value({counting}) = count(pull) and bool_and("all are 0 or 1") as "is share"
 from pulls
@@ -87,7 +91,8 @@ order by all
 """
     group = ["model", *(f'"{dim}"' for dim in dims)]
     groups = ", ".join(group)
-    value = "avg(mean)" if missing != "fail" else "case when count(mean) = count(*) then avg(mean) end"
+    value = ordered("avg", "mean")
+    value = value if missing != "fail" else f"case when count(mean) = count(*) then {value} end"
     same = " and ".join(f"errors.{name} is not distinct from groups.{name}" for name in group)
     return f"""\
 {pulls}, enlarged as (
@@ -105,11 +110,11 @@ order by all
   from cells
   group by {groups}
 ), items as (
-  select {groups}, cluster_id, sum(enlarged) as pull, count(pull) > 0 as counts
+  select {groups}, cluster_id, {ordered("sum", "enlarged")} as pull, count(pull) > 0 as counts
   from enlarged
   group by {groups}, cluster_id
 ), errors as (
-  select {groups}, count(*) filter (counts) as items, sqrt(sum(pull * pull)) as error
+  select {groups}, count(*) filter (counts) as items, sqrt({ordered("sum", "pull * pull")}) as error
   from items
   group by {groups}
 )
@@ -136,12 +141,13 @@ with chosen as not materialized (
   from "{benchmark}".scores
   where {condition} and status <> 'not_applicable'
 ), pulled as (
-  select {cell}, avg(value) as mean, count(value) as n, count(*) as total
+  select {cell}, {ordered("avg", "value")} as mean, count(value) as n, count(*) as total
   from chosen
   group by all
 ), pulls as (
   select {", ".join(f"chosen.{name}" for name in names)}, cluster_id, mean, n, total,
-    sum(value - mean) / any_value(n) as pull, coalesce(bool_and(value in (0, 1)), true) as "all are 0 or 1"
+    {ordered("sum", "value - mean")} / any_value(n) as pull,
+    coalesce(bool_and(value in (0, 1)), true) as "all are 0 or 1"
   from chosen join pulled on {same}
   group by all
 )"""
@@ -157,13 +163,14 @@ with chosen as not materialized (
   from {sums}
   where {condition} and status <> 'not_applicable' and "is score"
 ), pulled as (
-  select {cell}, sum("its total") / nullif(sum("its n"), 0) as mean, sum("its n")::bigint as n,
+  select {cell}, {ordered("sum", '"its total"')} / nullif(sum("its n"), 0) as mean, sum("its n")::bigint as n,
     sum("its rows")::bigint as total
   from chosen
   group by all
 ), pulls as (
   select {", ".join(f"chosen.{name}" for name in names)}, cluster_id, mean, n, total,
-    sum("its total" - mean * "its n") / any_value(n) as pull, bool_and("all are 0 or 1") as "all are 0 or 1"
+    {ordered("sum", '"its total" - mean * "its n"')} / any_value(n) as pull,
+    bool_and("all are 0 or 1") as "all are 0 or 1"
   from chosen join pulled on {same}
   group by all
 )"""
@@ -172,7 +179,8 @@ with chosen as not materialized (
 def _weighted_pulls(benchmark: str, condition: str, cell: str, weights: Weights, missing: Missing) -> str:
     """Return the same where scores weigh differently, or a missing one is not left out. Names with a space are no
     axis's."""
-    mean = 'sum("its weight" * value) over cell / nullif("weight of cell", 0)'
+    weighed = ordered("sum", '"its weight" * value')
+    mean = f'{weighed} over cell / nullif("weight of cell", 0)'
     if missing == "fail":
         mean = f"case when n = total then {mean} end"
     return f"""\
@@ -183,7 +191,7 @@ with weighed as (
   where {condition} and status <> 'not_applicable'
 ), counted as (
   select *, count(*) filter ("has value") over cell as n, count(*) over cell as total,
-    sum("its weight") filter (value is not null) over cell as "weight of cell",
+    {ordered("sum", '"its weight"')} filter (value is not null) over cell as "weight of cell",
     count(value) over cell as "that count", min("its weight") over cell = max("its weight") over cell as "weigh alike"
   from weighed
   window cell as (partition by {cell})
@@ -193,7 +201,7 @@ with weighed as (
   window cell as (partition by {cell})
 ), pulls as (
   select {cell}, cluster_id, mean, n, "that count", total,
-    sum("its weight" * (value - mean)) / any_value("weight of cell") as pull,
+    {ordered("sum", '"its weight" * (value - mean)')} / any_value("weight of cell") as pull,
     coalesce(bool_and(value in (0, 1) and "weigh alike"), true) as "all are 0 or 1"
   from chosen
   group by all
