@@ -73,7 +73,7 @@ def pairs_sql(plan: Plan, figure: Aggregate, scored: Sequence[ScoredStep]) -> st
     return f"""{parts.text}
 select model, gold, key, value, "gold value", count(*) as n, any_value(items) as items
 from {pairs} left join (
-  select model, gold, count(distinct cluster_id) as items from {pairs} where gold is not null group by all
+  select model, gold, count(distinct item_id) as items from {pairs} where gold is not null group by all
 ) using (model, gold)
 group by model, gold, key, value, "gold value"
 order by all
