@@ -387,7 +387,7 @@ def asked(sql: str, scores: list[Score]) -> list[dict[str, object]]:
     connection.execute("create schema demo")
     connection.execute(
         "create table demo.scores (model text, scenario text, metric text, item_id text, value double, status text,"
-        " scorer text)"
+        " scorer text, cluster_id text generated always as (item_id))"
     )
     for score in scores:
         status = "parse_failure" if score[4] is None else "scored"
@@ -454,7 +454,7 @@ def test_a_mean_over_metrics_weighs_them_and_a_mean_by_metric_does_not() -> None
 def test_the_sql_of_a_mean_by_an_arm_has_a_column_of_its_name() -> None:
     found = sql("", "sums.right")
     assert "metric = 'right' and scenario = 'sums'" in found
-    assert 'select model, "hint", item_id, value' in found
+    assert 'select model, "hint", cluster_id, value' in found
 
 
 @pytest.mark.parametrize(

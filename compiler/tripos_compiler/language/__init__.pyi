@@ -1,3 +1,7 @@
+from .clusters import (
+    Clustering as Clustering,
+    RowClusters as RowClusters,
+)
 from .contexts import (
     Only as Only,
     allowed_cells as allowed_cells,

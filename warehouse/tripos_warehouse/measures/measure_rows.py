@@ -14,6 +14,10 @@ OF_CORRECTED = ("judged", "judged_low", "judged_high", "power")
 """The columns that only rows of a measure have that people correct: the judge's figure with its interval, and λ."""
 
 
+OF_TRIES = ("tried_items", "all_items")
+"""The columns that only rows of a chance of several tries have."""
+
+
 @dataclass(frozen=True)
 class MeasureRow:
     """One value of a measure, for one model and one value of each dimension.
@@ -45,6 +49,9 @@ class MeasureRow:
     power: float | None = None
     """Of such a measure λ: how far the judge was followed, from 0."""
 
+    tried: tuple[int, int] | None = None
+    """Of a chance of several tries: how many items have enough samples with a value, and of how many."""
+
     @property
     def beside(self) -> dict[str, float | None]:
         """Return the columns `OF_CORRECTED` of a corrected row; none of another."""
@@ -68,6 +75,7 @@ class MeasureRow:
             "coverage": self.coverage,
             "method": self.method,
             "reason": self.reason,
+            **({} if self.tried is None else dict(zip(OF_TRIES, self.tried, strict=True))),
             **self.beside,
         }
 

@@ -17,7 +17,7 @@ from tripos_warehouse.report.remarks import CAUTION
 from tripos_warehouse.report.report_text import NO_SCORES, OF_JUDGE, is_alone, of_same, title_of
 from tripos_warehouse.report.run_report import Report
 from tripos_warehouse.statistics import holm
-from tripos_warehouse.views import dimension_label
+from tripos_warehouse.views import clusters_of, count_clusters, dimension_label
 
 BestValue = tuple[str, tuple[Any, ...], str]
 """A measure by its name, a cell of it, and the model that is best there."""
@@ -244,7 +244,7 @@ def _best(connection: Connection, plan: Plan, table: MeasureTable) -> list[tuple
     if len(models) < 2:
         return []
     shared = frozenset.intersection(*(of_model[model] for model in models))
-    if len(shared) < LEAST_ITEMS:
+    if count_clusters(shared, clusters_of(connection, plan)) < LEAST_ITEMS:
         return []
     half = Half(connection, plan.benchmark.name, models)
     differences = remeasure_cells(half, plan, measure, sorted(shared))

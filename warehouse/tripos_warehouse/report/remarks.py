@@ -17,7 +17,7 @@ from tripos_warehouse.measures.judges import repeated_verdicts
 from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics.validity import judge_stability
 from tripos_warehouse.store import HUMAN
-from tripos_warehouse.views import RunRecord, shows_several_times
+from tripos_warehouse.views import RunRecord, clusterings_of, lacks_clusters, shows_several_times
 
 
 def several_snapshots(connection: Connection, plan: Plan) -> dict[str, dict[str, int]]:
@@ -56,6 +56,8 @@ Kind = Literal[
     "left_out",
     "cut_off",
     "endings",
+    "clusters",
+    "tries",
     "uneven",
     "one_value",
     "one_grade",
@@ -93,6 +95,7 @@ def find_remarks(connection: Connection, plan: Plan, run: RunRecord, only: Only)
             _left_out(connection, plan, schema),
             _cut_off(connection, plan, run, schema),
             _unknown_endings(connection, plan, run, schema),
+            _clusters(connection, plan),
             _uneven(connection, schema),
             _one_value(connection, schema),
             _copies(connection, plan, run, schema),
@@ -245,6 +248,13 @@ def _unknown_endings(connection: Connection, plan: Plan, run: RunRecord, schema:
     for model, word, replies in counts:
         told = f"{replies:,} replies of {model} ended with `{word}`, which is no word that is known"
         yield Remark("endings", f"{told}: they count as whole")
+
+
+def _clusters(connection: Connection, plan: Plan) -> Iterator[Remark]:
+    yield from (Remark("clusters", each.sentence) for each in clusterings_of(connection, plan))
+    if lacks_clusters(connection, plan):
+        told = "nothing says which items were drawn together, so intervals cluster by item"
+        yield Remark("clusters", f"{told}: `tripos run` with this spec lists them, and makes no call again")
 
 
 def _uneven(connection: Connection, schema: str) -> Iterator[Remark]:

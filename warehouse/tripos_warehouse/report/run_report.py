@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from tripos_compiler.diagnostics import localized, usd
-from tripos_compiler.language import Only
+from tripos_compiler.language import Clustering, Only
 from tripos_compiler.language.figures import aggregates_of
 from tripos_compiler.plan import Plan
 from tripos_compiler.source import dataclass
@@ -39,7 +39,7 @@ from tripos_warehouse.report.acceptance import Acceptance, acceptances
 from tripos_warehouse.report.boards import headlines
 from tripos_warehouse.report.remarks import CAUTION, Remark, find_remarks
 from tripos_warehouse.store import HUMAN
-from tripos_warehouse.views import RunRecord, copied_scores, people_apart, shows_several_times
+from tripos_warehouse.views import RunRecord, clusterings_of, copied_scores, people_apart, shows_several_times
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,6 +94,8 @@ class Report:
     """What would have sharpened each headline measure more for the same money."""
     only: Only = field(default_factory=dict)
     """The values of axes and arms that the report is restricted to, beyond what the run was."""
+    clusterings: tuple[Clustering, ...] = ()
+    """What its intervals cluster by, where items were drawn together."""
     batch_cost_usd: float | None = None
     """The part of the run's cost that was paid in batches; None where there were none, or a price is not known."""
 
@@ -153,6 +155,7 @@ class Report:
             "gaps": [gap.to_json() for gap in self.gaps],
             "people": dict(self.people),
             "people_apart": list(self.apart),
+            **({"clusters": [each.to_json() for each in self.clusterings]} if self.clusterings else {}),
             "remarks": [remark.to_json() for remark in self.remarks],
             "sharpening": [each.to_json() for each in self.sharpening],
             "only_proves_the_pipeline": self.only_proves_the_pipeline,
@@ -302,9 +305,14 @@ def _reported(connection: Connection, plan: Plan, run: RunRecord, only: Only) ->
         made=acceptances(connection, plan, run),
         gaps=find_gaps(connection, run.benchmark),
         unworked=_unworked(connection, plan, run, tables),
-        remarks=(*find_remarks(connection, plan, run, only), *_judges_alone(plan, by_people)),
+        remarks=(
+            *find_remarks(connection, plan, run, only),
+            *_too_few_tries(tables),
+            *_judges_alone(plan, by_people),
+        ),
         sharpening=tuple(find_sharpening(connection, plan, measure) for measure in headlines(plan)),
         only=only,
+        clusterings=clusterings_of(connection, plan),
         batch_cost_usd=_batch_cost(connection, run),
     )
 
@@ -330,6 +338,17 @@ def _unworked(connection: Connection, plan: Plan, run: RunRecord, tables: Sequen
     kept = {each for (found,) in connection.execute(query, [run.run_id]).fetchall() for each in found}
     told = ((measure.name, find_unworked(plan, kept, measure)) for measure in empty)
     return {name: why for name, why in told if why is not None}
+
+
+def _too_few_tries(tables: Sequence[MeasureTable]) -> Iterator[Remark]:
+    """Yield on how many items a chance of several tries stands, where some have too few samples with a value."""
+    for table in tables:
+        for row in table.rows:
+            if row.tried is not None and row.tried[0] < row.tried[1]:
+                cell = ", ".join([row.model, *(str(value) for value in row.by)])
+                counted, every = row.tried
+                told = f"`{table.measure.name}` of {cell} stands on {counted:,} of {every:,} items"
+                yield Remark("tries", f"{told}: the others have too few samples with a value")
 
 
 def _judges_alone(plan: Plan, by_people: Mapping[str, object]) -> Iterator[Remark]:

@@ -70,14 +70,15 @@ RUNS = make_table(
 
 RUN_ITEMS = make_table(
     "run_items",
-    3,
+    4,
     "run_id scenario item_id",
-    "run_id scenario item_id subsets.list.element models.list.element",
+    "run_id scenario item_id subsets.list.element models.list.element cluster",
     required("run_id", pa.string()),
     required("scenario", pa.string()),
     required("item_id", pa.string()),
     optional("subsets", TEXTS),  # those that the item is in, as the run drew them; null where the spec has none
     optional("models", TEXTS),  # the compared ones that were asked, where others were settled before; null for all
+    optional("cluster", pa.string()),  # the rows that were drawn together; null where the item is a cluster of its own
 )
 
 # What a run yields of each of its items: together with `run_items` this says which rows are the run's

@@ -20,6 +20,9 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "fields": "the fields of the item's row, JSON",
         "dataset": "the data set that the item is from",
         "item_id": "the item: a hash of the content of its row",
+        "cluster_id": "the rows that were drawn together, over which errors are computed: the item itself as a rule, or"
+        " a hash of its `key`, or of the row that it was made from",
+        "cluster": "the same; null where the item is a cluster of its own",
         "sample_id": "the reply",
         "judgement_id": "the judge's reply",
         "score_id": "the score",

@@ -17,6 +17,7 @@ from tripos_warehouse.measures.sql.parts import (
     columns,
     given_value,
     indented,
+    ordered,
     rows_sql,
     same,
     weight_sql,
@@ -27,6 +28,7 @@ from tripos_warehouse.measures.sql.tables import (
     FigureTables,
 )
 from tripos_warehouse.sql import name as named, text as quoted
+from tripos_warehouse.statistics.intervals import ONE_ITEM
 from tripos_warehouse.views import Graders, arm_columns
 
 
@@ -158,7 +160,8 @@ class AggregateTables:
             beside = tuple(dict.fromkeys([*beside, *keys]))
         rows = self.parts.add(
             "rows",
-            f"""select {self._by}, item_id, sample_id, value is not null or given is not null as "has value",
+            f"""select {self._by}, item_id, cluster_id, sample_id,
+  value is not null or given is not null as "has value",
   {given_value(self.missing)} as value, {weight} as "its weight"{"".join(f", {named(name)}" for name in beside)}
 from (
 {indented(self._rows(scored, *(name for name in beside if name in RATED)))}
@@ -180,7 +183,7 @@ from (
         own_key = "coalesce(one.given, one.value::varchar)"  # an alias `key` would lose against the column of `other`
         return self.parts.add(
             "rows",
-            f"""select {columns(self.cut.dims, "one")}, one.item_id, one.sample_id, {own_key} as key,
+            f"""select {columns(self.cut.dims, "one")}, one.item_id, one.cluster_id, one.sample_id, {own_key} as key,
   other.key as gold, one.value, other.value as "gold value", {rater} as "of rater",
   {own_key} is not null and other.key is not null as "has value"{"".join(f", one.{name}" for name in placed)}
 from (
@@ -222,7 +225,7 @@ from (
         value = f"case when gold is not null then coalesce({equal}, 0) end" if self.missing == "zero" else equal
         return self.parts.add(
             "rows",
-            f"""select {self._by}, item_id, sample_id, "has value", {value} as value, 1 as "its weight"
+            f"""select {self._by}, item_id, cluster_id, sample_id, "has value", {value} as value, 1 as "its weight"
 from {pairs}""",
         )
 
@@ -231,15 +234,16 @@ from {pairs}""",
         means = self.parts.add(
             "cells",
             f"""select {self._by},
-  sum("its weight" * value) / sum("its weight") filter (value is not null) as value,
-  sum("its weight") filter (value is not null) as "weight of cell",
-  coalesce(bool_and(value in (0, 1)), false) and count(value) = count(distinct item_id) filter (value is not null)
+  {ordered("sum", '"its weight" * value')} / {ordered("sum", '"its weight"')} filter (value is not null) as value,
+  {ordered("sum", '"its weight"')} filter (value is not null) as "weight of cell",
+  coalesce(bool_and(value in (0, 1)), false) and count(value) = count(distinct cluster_id) filter (value is not null)
     and count(distinct "its weight") = 1 as "is share",
   count(*) filter ("has value") as n, count(*) as total, {reason} as reason
 from {rows}
 group by {self._by}""",
         )
-        pulls = 'sum("its weight" * (rows.value - cells.value)) / any_value("weight of cell")'
+        own = ordered("sum", '"its weight" * (rows.value - cells.value)')
+        pulls = f'{own} / any_value("weight of cell")'
         return self._enlarged(means, self._pulls(rows, means, pulls))
 
     def _in_role(self, scored: ScoredStep) -> str:
@@ -252,7 +256,7 @@ group by {self._by}""",
     def _called(self, function: str, rows: str, subject: str, rater: str, level: str = "''") -> str:
         """Return a row a cell, with what a statistic of lists came to."""
         key = "key" if function in (*JUDGED, *SUMMED, PYTHON) else "NULL::varchar"
-        row = f"{{'item': item_id, 'subject': {subject}, 'rater': {rater}, 'key': {key}, 'value': value}}"
+        row = f"{{'item': cluster_id, 'subject': {subject}, 'rater': {rater}, 'key': {key}, 'value': value}}"
         # What two columns say of a reply is two rows here, and one pair that counts.
         pair = "rater = 'gold'" if function in JUDGED and len(self.scored) == 2 else ""
         counted = f'"has value" and {pair}' if pair else '"has value"'
@@ -261,7 +265,7 @@ group by {self._by}""",
         return self.parts.add(
             "cells",
             f"""select {by}, count(*) filter ({counted}) as n, {every} as total,
-  tripos_statistic({quoted(function)}, {level}, list({row})) as found
+  tripos_statistic({quoted(function)}, {level}, list({row} order by {row})) as found
 from {rows}
 group by {by}""",
         )
@@ -275,7 +279,7 @@ from {found}""",
         )
         pulls = self.parts.add(
             "pulls",
-            f"""select {self._by}, unnest(found.items) as item_id, unnest(found.pulls) as pull
+            f"""select {self._by}, unnest(found.items) as cluster_id, unnest(found.pulls) as pull
 from {found}""",
         )
         return self._enlarged(cells, pulls)
@@ -284,9 +288,9 @@ from {found}""",
         only = "" if every else "\nwhere rows.value is not null"
         return self.parts.add(
             "pulls",
-            f"""select {columns(self.cut.dims, "rows")}, rows.item_id, {pull} as pull
+            f"""select {columns(self.cut.dims, "rows")}, rows.cluster_id, {pull} as pull
 from {rows} as rows join {cells} as cells on {same("rows", "cells", self.cut.dims)}{only}
-group by {columns(self.cut.dims, "rows")}, rows.item_id""",
+group by {columns(self.cut.dims, "rows")}, rows.cluster_id""",
         )
 
     def _enlarged(self, cells: str, pulls: str) -> FigureTables:
@@ -295,17 +299,22 @@ group by {columns(self.cut.dims, "rows")}, rows.item_id""",
         value = "case when c.n = c.total then c.value end" if failing else "c.value"
         told = "(total - n) || ' of ' || total || ' have no value, which `missing: fail` forbids'"
         reason = f"case when c.n < c.total then {told} else c.reason end" if failing else "c.reason"
+        reason = f"coalesce({reason}, case when c.value is not null and p.clusters = 1 then {quoted(ONE_ITEM)} end)"
         enlarged = self.parts.add(
             "pulls",
-            f"""select {self._by}, item_id, pull * sqrt(m / (m - 1)) as pull, m
-from (select *, nullif(count(pull) over (partition by {self._by}), 1) as m from {pulls})""",
+            f"""select {self._by}, cluster_id, pull * sqrt(m / (m - 1)) as pull, m, clusters
+from (
+  select *, nullif(count(pull) over cell, 1) as m, count(*) over cell as clusters
+  from {pulls}
+  window cell as (partition by {self._by})
+)""",
         )
         done = self.parts.add(
             "cells",
             f"""select {columns(self.cut.dims, "c")}, {value} as value, c.n, c.total, {reason} as reason, c."is share",
   coalesce(p.m - 1, 0) as df, coalesce(p.m > 1, false) as known, p.m as bearing
 from {cells} as c left join (
-  select {self._by}, any_value(m) as m from {enlarged} group by {self._by}
+  select {self._by}, any_value(m) as m, any_value(clusters) as clusters from {enlarged} group by {self._by}
 ) as p on {same("c", "p", self.cut.dims)}""",
         )
         return FigureTables(done, enlarged, self.cut.dims)

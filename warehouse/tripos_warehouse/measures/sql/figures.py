@@ -30,8 +30,10 @@ from tripos_warehouse.measures.sql.derivatives import (
 )
 from tripos_warehouse.measures.sql.labels import LABELS, corrected_sql
 from tripos_warehouse.measures.sql.means import Sums, find_sql
-from tripos_warehouse.measures.sql.parts import Cut, Parts, columns, renamed, same
+from tripos_warehouse.measures.sql.parts import Cut, Parts, columns, ordered, renamed, same
 from tripos_warehouse.measures.sql.tables import OF_ONE_CELL, PAIR, FigureTables, counted_once, seen, seen_over
+from tripos_warehouse.sql import text as quoted
+from tripos_warehouse.statistics.intervals import ONE_IN_A_CELL, ONE_ITEM
 from tripos_warehouse.views import Graders, arm_columns, axis_columns
 
 
@@ -212,7 +214,7 @@ from (
             f"case when {term.name}.value is null then coalesce({term.name}.reason, 'a part of it has no value') end"
             for term in terms
         )
-        own = ", ".join(f"{term.name}.reason" for term in terms)
+        own = ", ".join(_own_reason(term, len(terms)) for term in terms)
         looked_at = [each for term in terms for each in _looked_at(term)]
         counted = [(name, each.rows) for name, each in looked_at]
         joins += "".join(
@@ -250,7 +252,7 @@ from {base} as base
         pulled = self.parts.add(
             "pulled",
             "\nunion all\n".join(
-                f"""select {cell}, p.item_id, p.pull * c."{term.name} weight" as pull, {place} as part,
+                f"""select {cell}, p.cluster_id, p.pull * c."{term.name} weight" as pull, {place} as part,
   c."{term.name} df" as df
 from {cells} as c join {term.node.pulls} as p on {same("c", "p", term.node.dims)}"""
                 for place, term in enumerate(terms)
@@ -258,9 +260,9 @@ from {cells} as c join {term.node.pulls} as p on {same("c", "p", term.node.dims)
         )
         pulls = self.parts.add(
             "pulls",
-            f"""select {columns(cut.dims)}, item_id, sum(pull) as pull
+            f"""select {columns(cut.dims)}, cluster_id, {ordered("sum", "pull")} as pull
 from {pulled}
-group by {columns(cut.dims)}, item_id""",
+group by {columns(cut.dims)}, cluster_id""",
         )
         if len(terms) > 1 and all(term.node.drawn is None for term in terms):
             cells = with_freedom(self.parts, cells, pulled, pulls, cut.dims)
@@ -300,7 +302,7 @@ group by {columns(cut.dims)}, item_id""",
         """Return the query: a row a cell, with the error that the pulls come to."""
         items = self.parts.add(
             "items",
-            f"""select {columns(node.dims)}, sqrt(sum(pull * pull)) as error, count(*) as items
+            f"""select {columns(node.dims)}, sqrt({ordered("sum", "pull * pull")}) as error, count(*) as items
 from {node.pulls}
 group by {columns(node.dims)}""",
         )
@@ -309,6 +311,7 @@ group by {columns(node.dims)}""",
             return bounded(self.parts, node, node.drawn, items, df)
         told = ', c.classes as "its classes"' if node.classes else ""
         told += ', c.excess as "its excess"' if node.exceeds else ""
+        told += ', c."items that count", c."all items"' if node.tried else ""
         return f"""{self.parts.text}
 select {columns(node.dims, "c")}, c.value, case when c.known and c.value is not null then i.error end as standard_error,
   {df} as df, coalesce(i.items, 0) as items, c.n, c.total, c.reason, c."is share",
@@ -322,6 +325,14 @@ def _looked_at(term: _Term) -> list[tuple[str, FigureTables]]:
     """Return the tables of all that a part looks at, each under the name that it has beside the part."""
     made_of = term.node.made_of
     return [(f"{term.name}_{place}", each) for place, each in enumerate(made_of, 1)] or [(term.name, term.node)]
+
+
+def _own_reason(term: _Term, terms: int) -> str:
+    """Return why a part has no error, in the words of the whole."""
+    if terms == 1:
+        return f"{term.name}.reason"
+    one_item, part = quoted(ONE_ITEM), quoted(ONE_IN_A_CELL)
+    return f"case when {term.name}.reason = {one_item} then {part} else {term.name}.reason end"
 
 
 def _part(node: FigureTables, terms: dict[str, _Term]) -> PartSql:

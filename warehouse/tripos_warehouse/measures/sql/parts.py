@@ -38,6 +38,16 @@ def columns(dims: Sequence[str], of: str = "") -> str:
     return ", ".join(f"{prefix}{name}" for name in ("model", *map(named, dims)))
 
 
+def ordered(aggregate: str, value: str) -> str:
+    """Return an aggregate of numbers that takes them from the least to the greatest: in another order a sum differs in
+    its last bits, so that a figure would tell how its rows lie on the disk.
+
+    >>> ordered("sum", "pull ** 2")
+    'sum(pull ** 2 order by pull ** 2)'
+    """
+    return f"{aggregate}({value} order by {value})"
+
+
 def same(one: str, other: str, dims: Sequence[str]) -> str:
     """Return whether rows of two tables are of one cell; a dimension that a scenario lacks is NULL in both."""
     found = [f"{one}.model = {other}.model"]
@@ -198,20 +208,29 @@ def is_choice(scored: ScoredStep) -> bool:
 
 
 def rows_sql(plan: Plan, scored: ScoredStep, cut: Cut, more: Sequence[str] = ()) -> str:
-    """Return the rows of something scored: `model`, the dimensions, `item_id`, `sample_id`, `value`, `given`, and
-    `more`."""
+    """Return the rows of something scored: `model`, the dimensions, `item_id`, `cluster_id`, `sample_id`, `value`,
+    `given`, and `more`."""
     view = "columns" if scored.kind == "column" else "scores"
     given = "given" if scored.kind == "column" else "NULL::varchar as given"
     if is_choice(scored):
         given = "to_json(choice)::varchar as given"
-    picked = [columns(cut.dims), "scenario", "metric", "item_id", "sample_id", "value", given, *more]
+    picked = [columns(cut.dims), "scenario", "metric", "item_id", "cluster_id", "sample_id", "value", given, *more]
     return _from_view(plan, view, picked, scored, cut)
 
 
 def compared_sql(plan: Plan, scored: ScoredStep, cut: Cut, more: Sequence[str] = ()) -> str:
     """Return the rows of comparisons: the dimensions, the arms, and what tells whose replies were compared by whom, and
     `more`."""
-    own = ["item_id", "evaluator", "first_model", "second_model", "first_sample_id", "second_sample_id", '"round"']
+    own = [
+        "item_id",
+        "cluster_id",
+        "evaluator",
+        "first_model",
+        "second_model",
+        "first_sample_id",
+        "second_sample_id",
+        '"round"',
+    ]
     arms = [named(arm) for arm in arm_columns(plan)]
     picked = dict.fromkeys([*map(_dimension_name, cut.dims), "scenario", *own, *arms, "value", *more])
     return _from_view(plan, "comparisons", list(picked), scored, cut)

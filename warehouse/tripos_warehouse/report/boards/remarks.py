@@ -41,6 +41,10 @@ def board_notes(board: Board) -> list[BoardNote]:
                     f"{each.model}: the judge alone has {judged:.4g}{ends}, an interval of the judge and not of people"
                 )
                 notes.append(BoardNote("judged", text, caution=False))
+    for model, (counted, every) in board.tried.items():
+        text = f"{model} stands on {counted:,} of {every:,} items: the others have too few samples with a value"
+        notes.append(BoardNote("tries", text))
+    notes += [BoardNote("clusters", each.sentence, caution=False) for each in board.clusterings]
     notes += [BoardNote("uncorrected", f"{model}: {why}") for model, why in board.uncorrected.items()]
     if board.graded_by_others:
         told = _groups((each.model, each.graders) for each in board.standings)
