@@ -209,6 +209,13 @@ class Budget:
                     self._reserve(other, learnt)
         self._let_in()
 
+    def end(self, debit: Debit, took: Reply | None, price: Price | None) -> None:
+        """Settle a call that gave no reply: what it took, if its provider reported that, or nothing."""
+        if took is None:
+            self.give_back(debit)
+        else:
+            self.settle(debit, took, price)
+
     def give_back(self, debit: Debit) -> None:
         """Take back what was reserved for a call that gave no reply."""
         self._release(debit)
