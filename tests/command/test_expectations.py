@@ -91,6 +91,59 @@ def test_expectations_are_test_cases_for_ci(quiz: Path, tripos: Command) -> None
     assert failure.get("message", "").startswith("it is 1")
 
 
+def test_an_expectation_of_mock_models_fails_nothing_and_is_skipped_in_ci(quiz: Path, tripos: Command) -> None:
+    (quiz / "s.tripos").write_text(SPEC + "expect it < 1", "utf-8")
+    done = tripos("run", "s.tripos", "--model", "mock/careful", "--junit", "out.xml")
+    assert done.code == 0
+    assert "expectations: 0 held, 1 did not: it < 1\n" in done.out
+    assert "mock models took part: no expectation fails this run" in done.out
+    assert tripos("report").code == 0
+    top = ElementTree.parse(quiz / "out.xml").getroot()
+    assert (top.get("failures"), top.get("errors"), top[0].get("skipped")) == ("0", "0", "1")
+    [skipped] = top.iter("skipped")
+    assert "mock models took part" in skipped.get("message", "")
+
+
+NIGHT = """\
+benchmark night "1.0.0" { languages en }
+role candidate compared
+dataset item from "items.jsonl" { question text }
+scenario sums {
+  over item
+  ask reply by candidate { prompt "{{ item.question }}" }
+  score mark = 20 / (4 * (words(reply.text) - 1))
+}
+measure it = mean(mark)
+"""
+
+
+@pytest.mark.parametrize(
+    ("there", "least", "held"),
+    [(4, "", True), (3, "", False), (1, "", False), (3, "coverage 0.75", True), (2, "coverage 0.75", False),
+     (1, "coverage 0", True), (4, "coverage 1", True)],
+)  # fmt: skip
+def test_an_expectation_holds_on_no_less_than_its_coverage(
+    there: int, least: str, held: bool, tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [{"question": f"{'two words' if n < there else 'one'}{'!' * n}"} for n in range(4)]
+    Path("items.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    Path("s.tripos").write_text(f"{NIGHT}expect it >= 3 {least}\n", "utf-8")
+    done = tripos("run", "s.tripos", "--model", "baseline/echo", "--junit", "out.xml")
+    assert done.code == (0 if held else 100), done.out + done.err
+    word = "held" if held else "did not hold"
+    assert f"{word} on {there} of 4 scores: it >= 3\n" in tripos("report").out
+    assert (f"{word} on {there} of 4 scores: it >= 3" in done.out) == (there < 4)
+    [gate] = tripos("report", "--json").data["expectations"]
+    [outcome] = gate["outcomes"]
+    assert (gate["held"], outcome["value"], outcome["n"], outcome["total"]) == (held, 5, there, 4)
+    assert outcome["covered"] is held
+    failures = ElementTree.parse("out.xml").getroot().iter("failure")
+    messages = [each.get("message") for each in failures if each.get("type") == "expectation"]
+    share = "75%" if least == "coverage 0.75" else "90%"
+    assert messages == ([] if held else [f"it is 5: {there} of 4 scores, below {share}"])
+
+
 def test_a_run_that_stopped_is_an_error_for_ci_and_leaves_no_file_of_an_earlier_run(
     quiz: Path, tripos: Command
 ) -> None:

@@ -12,8 +12,11 @@ MOCKED = "mock models took part: no expectation fails this run"
 
 def standing(gate: CheckedExpectation) -> str:
     """Return whether an expectation held, and on how many of its scores."""
-    word, (n, total) = "held" if gate.held else "did not hold", gate.scores
-    return localized(f"{word} on {n:,} of {total:,} scores") if total else localized(word)
+    n, total = gate.scores
+    if not total:
+        return localized("held" if gate.held else "did not hold")
+    some = f"{n:,} of {total:,} scores"
+    return localized(f"held on {some}" if gate.held else f"did not hold on {some}")
 
 
 def partial_lines(gates: Sequence[CheckedExpectation]) -> list[str]:
