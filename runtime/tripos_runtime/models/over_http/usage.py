@@ -100,7 +100,7 @@ def _tokens(usage: Mapping[str, Any]) -> tuple[int | None, int | None, int | Non
         tokens_in += cached if cached > tokens_in else 0
         tokens_out += reasoning if reasoning is not None and reasoning > tokens_out else 0
     elif (more := total - tokens_in - tokens_out) > 0:
-        if more in _apart(usage, cached):
+        if more in _cache_apart(usage) and more != reasoning:
             tokens_in += more
         else:
             tokens_out += more
@@ -108,11 +108,11 @@ def _tokens(usage: Mapping[str, Any]) -> tuple[int | None, int | None, int | Non
     return tokens_in, tokens_out, None if reasoning is None else min(reasoning, tokens_out), min(cached, tokens_in)
 
 
-def _apart(usage: Mapping[str, Any], cached: int) -> set[int]:
-    """Return the numbers of tokens that a provider may count beside those of the prompt: read from its cache, written
-    to it, or both."""
-    written = _count(usage, "cache_creation_input_tokens") or 0
-    return {cached, written, cached + written}
+def _cache_apart(usage: Mapping[str, Any]) -> set[int]:
+    """Return the numbers of tokens that a provider with Anthropic's words may count beside those of the prompt: read
+    from its cache, written to it, or both."""
+    read, created = (_count(usage, f"cache_{word}_input_tokens") or 0 for word in ("read", "creation"))
+    return {read, created, read + created}
 
 
 def _shares(total: int | None, texts: Sequence[str]) -> list[int | None]:
