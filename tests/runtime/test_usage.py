@@ -17,8 +17,8 @@ from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import Message, ModelError, Price, Reply, Request
 from tripos_runtime.models.over_http.replies import read_reply
 from tripos_runtime.models.over_http.usage import usage_of
-from tripos_runtime.scheduling.budget import Budget, OutOfBudget
-from tripos_runtime.scheduling.calling import Called, Limits
+from tripos_runtime.scheduling.budget import Budget
+from tripos_runtime.scheduling.calling import Called, Limits, Stopped
 
 PRICE = Price(1.0, 10.0, cached_usd=0.1)
 
@@ -189,12 +189,14 @@ def test_a_budget_counts_what_is_billed_and_is_exceeded_by_one_call_at_most(
         return await asyncio.gather(*(caller.call(ASKED) for _ in range(40)), return_exceptions=True)
 
     ended = run(main())
-    assert all(isinstance(each, Called | OutOfBudget | ModelError) for each in ended)
+    assert all(isinstance(each, Called | Stopped | ModelError) for each in ended)
     assert budget.spent_tokens == sum(model.billed)
     replies = [reply for each in ended if isinstance(each, Called) for reply in each.reply.samples(1)]
     lost = [each.took for each in ended if isinstance(each, ModelError) and each.took is not None]
     told = [(each.tokens_in or 0) + (each.tokens_out or 0) for each in (*replies, *lost)]
-    assert sum(told) == sum(model.billed)
+    # Of a call that was tried again and then not let out any more nothing is kept.
+    assert sum(told) <= sum(model.billed)
+    assert sum(told) == sum(model.billed) or any(isinstance(each, Stopped) for each in ended)
     if max(model.billed, default=0) <= 4 * min(model.billed, default=0):
         assert sum(model.billed) <= amount + max(model.billed)
 
