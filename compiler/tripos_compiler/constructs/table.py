@@ -353,7 +353,9 @@ CONSTRUCTS: tuple[Construct, ...] = (
         " [until settled [within NUMBER]] [by DIMS...]",
         "a figure from scores, for each model under test",
     ),
-    Construct("expect", (FILE, "scenario"), "expect COND [until settled]", "a condition on a measure"),
+    Construct(
+        "expect", (FILE, "scenario"), "expect COND [coverage NUMBER] [until settled]", "a condition on a measure"
+    ),
     Construct("subset", (FILE,), "subset NAME BLOCK", "a stratified sample of the items", body="subset"),
     Construct("take", ("subset",), "take COUNT [per DIMS...]", "the number of items from each stratum", once=True),
     Construct(

@@ -166,6 +166,10 @@ class Measure(Part):
     figure: Figure
 
 
+LEAST_COVERAGE = 0.9
+"""The share of the scores of a figure that must have a value, so that an expectation can hold which names no other."""
+
+
 class Expectation(Part):
     """A gate: the figure of every compared model must stand so to `value`, in every cell of `by`. `low` and `high`
     are as in a `Measure`."""
@@ -179,7 +183,14 @@ class Expectation(Part):
     high: float | None = None
     corrected: bool = False
     """As in a `Measure`, of which it is one."""
+    coverage: float | None = None
+    """The least share of its scores that must have a value, if the spec gives one."""
     until: Settling | None = None
+
+    @property
+    def least_coverage(self) -> float:
+        """The least share of its scores that must have a value."""
+        return LEAST_COVERAGE if self.coverage is None else self.coverage
 
 
 class Subset(Part):

@@ -297,6 +297,11 @@ class CaseSource:
             return most
         return sum(1 for _ in chosen_slots(self.slots, scenario, selection))
 
+    def unmade(self, selection: Selection) -> tuple[str, ...]:
+        """Return the data sets that models write in the run itself, those that others are made from among them."""
+        frozen = self.sources.made.frozen
+        return tuple(name for name in Choice(self.slots, selection).order if name not in frozen)
+
     def has_unmade(self, selection: Selection) -> bool:
         """Return true if models write rows of a chosen scenario in the run itself."""
         frozen = self.sources.made.frozen

@@ -15,6 +15,7 @@ from tripos_compiler.diagnostics import localized, usd
 from tripos_warehouse.formats import GAP, NOTHING, TextColumn, grid, wrapped
 from tripos_warehouse.measures import MeasureRow, MeasureTable, is_baseline, matched
 from tripos_warehouse.report.boards import headlines
+from tripos_warehouse.report.expectation_text import MOCKED, partial_lines
 from tripos_warehouse.report.pivot_table import counts_of, coverage, number_range, with_interval
 from tripos_warehouse.report.remarks import CAUTION
 from tripos_warehouse.report.report_text import (
@@ -167,7 +168,12 @@ def _required(report: Report, tables: Sequence[MeasureTable], width: int) -> Ite
         wrong = [gate.expectation.shown for gate in report.gates if not gate.held]
         count = f"{len(report.gates) - len(wrong)} held" + (f", {len(wrong)} did not" if wrong else "")
         told = localized(f"expectations: {count}") + (localized(": ") + _some(wrong) if wrong else "")
-        yield wrapped(told, width).split("\n"), STYLES[not wrong]
+        lines = wrapped(told, width).split("\n")
+        for line in partial_lines(report.gates)[:MOST_NAMED]:
+            lines += wrapped(line, width).split("\n")
+        if wrong and report.mocked:
+            lines += wrapped(localized(MOCKED), width).split("\n")
+        yield lines, STYLES[not wrong or report.mocked]
     if report.only_proves_the_pipeline:
         yield wrapped(localized(CAUTION), width).split("\n"), "yellow"
 

@@ -82,7 +82,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "status": "the [status](running.md#statuses)",
         "error": "the error; for a score, the reason for a missing value",
         "finish_reason": "the word of the provider for how the reply ended",
-        "attempts": "the number of requests",
+        "attempts": "the number of requests; of several samples of one request the first has them, the others 0",
         "tokens_in": "input tokens",
         "tokens_out": "output tokens, including hidden ones",
         "tokens_reasoning": "hidden reasoning tokens, part of `tokens_out`",

@@ -87,6 +87,7 @@ def from_gemini(found: Any) -> dict[str, Any] | None:
             counts = {
                 "prompt_tokens": tokens_in,
                 "completion_tokens": tokens_out,
+                "total_tokens": usage.get("totalTokenCount"),
                 "prompt_tokens_details": {
                     "cached_tokens": usage.get("cachedContentTokenCount"),
                     "audio_tokens": _heard(usage.get("promptTokensDetails")),
