@@ -11,12 +11,14 @@ from .contexts import (
 )
 from .evaluation import (
     DATA as DATA,
+    DIVIDED as DIVIDED,
     LAZY as LAZY,
     NOT_APPLICABLE as NOT_APPLICABLE,
     PLACE as PLACE,
     REPLIES as REPLIES,
     TREES as TREES,
     UNDEFINED as UNDEFINED,
+    Divided as Divided,
     EvaluationStopped as EvaluationStopped,
     Fault as Fault,
     LongEvaluations as LongEvaluations,
@@ -26,6 +28,7 @@ from .evaluation import (
     element_value as element_value,
     elements as elements,
     evaluate as evaluate,
+    votes_in as votes_in,
 )
 from .model_families import (
     PEOPLE as PEOPLE,

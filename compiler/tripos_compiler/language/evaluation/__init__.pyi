@@ -1,6 +1,7 @@
 from .absence import (
     NOT_APPLICABLE as NOT_APPLICABLE,
     UNDEFINED as UNDEFINED,
+    Divided as Divided,
     EvaluationStopped as EvaluationStopped,
     Fault as Fault,
     Missing as Missing,
@@ -15,6 +16,10 @@ from .expressions import (
     element_value as element_value,
     elements as elements,
     evaluate as evaluate,
+)
+from .voting import (
+    DIVIDED as DIVIDED,
+    votes_in as votes_in,
 )
 from .statuses import (
     REPLIES as REPLIES,

@@ -23,6 +23,7 @@ from .step_conditions import (
 )
 from .step_uses import (
     CALLING as CALLING,
+    judged_names as judged_names,
     names_used as names_used,
     roles_called as roles_called,
     step_expressions as step_expressions,
