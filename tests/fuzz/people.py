@@ -47,7 +47,7 @@ SHOWN = ShownReply(
         ShownScale("clear", "Clarity", "Is it clear?", 1, 10, True, ((8, 10, "good"), (1, 7, "bad"))),
         ShownScale("right", "Correct", "Is it right?", None, None, False, ()),
     ),
-    cast(GradableReply, None),
+    cast("GradableReply", None),
 )
 
 

@@ -70,7 +70,9 @@ class DrawnScore:
 def drawn_scores(draw: Random) -> list[DrawnScore]:
     forms = ("condition", "condition", "choice", "number")
     return [
-        DrawnScore(f"s{place}", draw.choice("aab"), draw.choice(list(WHENS)), draw.choice(forms), draw.choice(list(CONDITIONS)))
+        DrawnScore(
+            f"s{place}", draw.choice("aab"), draw.choice(list(WHENS)), draw.choice(forms), draw.choice(list(CONDITIONS))
+        )
         for place in range(draw.randint(2, 6))
     ]
 

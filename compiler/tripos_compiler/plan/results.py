@@ -166,6 +166,11 @@ class Measure(Part):
     until: Settling | None = None
     figure: Figure
 
+    @property
+    def directed(self) -> bool:
+        """True if it is said, or follows, whether a lower or a higher value is the better one."""
+        return self.lower_is_better or self.higher_is_better
+
 
 class Expectation(Part):
     """A gate: the figure of every compared model must stand so to `value`, in every cell of `by`. `low` and `high`

@@ -51,9 +51,7 @@ def said_by(judge: int, verdict: str, names: Mapping[str, Any]) -> dict[str, Any
     return {**names, verdict: seen, DIVIDED: divided}
 
 
-def decide(
-    expr: Binary | Unary, names: Mapping[str, Any], ballot: Callable[[Mapping[str, Any]], Any]
-) -> bool | None:
+def decide(expr: Binary | Unary, names: Mapping[str, Any], ballot: Callable[[Mapping[str, Any]], Any]) -> bool | None:
     """Return the majority of a condition on the verdict of one divided panel, where `ballot` evaluates it among names;
     None of any other expression."""
     verdicts = divided_in(expr, names)

@@ -152,7 +152,9 @@ def _binary(reading: FigureContext, syntax: BinaryExpr) -> TypedFigure | None:
         reading.error("E0301", "this divides by zero", syntax.right.span, "divide by another number")
         return None
     if one is not None and other is not None:
-        return _constant(reading, syntax, _computed(syntax.operator, one, other))
+        found = _constant(reading, syntax, _computed(syntax.operator, one, other))
+        form = combined(syntax.operator, [left.form, right.form])  # exact, as 1 / 3 is
+        return None if found is None else replace(found, form=form, course=form)
     if syntax.operator in ("+", "-"):
         other_scale = scales.negated(right.scale) if syntax.operator == "-" else right.scale
         return formula_of(reading, syntax.operator, [left, right], syntax, scales.added(left.scale, other_scale))
@@ -274,9 +276,7 @@ def _of_base(reading: FigureContext, call: CallExpr, part: TypedFigure, base: Ty
     if one is not None:
         return _constant(reading, call, one / by)
     form = constant_form(by)
-    divisor = TypedFigure(
-        Constant(value=by), scales.number(by), written_as(call), call.span, form=form, course=form
-    )
+    divisor = TypedFigure(Constant(value=by), scales.number(by), written_as(call), call.span, form=form, course=form)
     return formula_of(reading, "/", [natural, divisor], call, Scale())
 
 

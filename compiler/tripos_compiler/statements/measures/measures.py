@@ -253,7 +253,7 @@ def _measure(program: Program, reading: FigureContext, each: Declared) -> Lowere
         until=settling_of(statement),
         figure=figured.figure,
     )
-    return LoweredMeasure(measure, figured, better)
+    return LoweredMeasure(measure, figured, better, statement.has("lower") or statement.has("higher"))
 
 
 def better_direction(statement: Statement, figured: TypedFigure) -> Direction | Literal[False] | None:
@@ -272,7 +272,7 @@ def better_direction(statement: Statement, figured: TypedFigure) -> Direction | 
 def check_directions(program: Program) -> None:
     """Report measures that are made of some with a direction, and of which it does not follow whether lower or higher
     is better: an error where models are ranked by one, else a warning. To be called when exports are lowered."""
-    if not any(each.lower_is_better or each.higher_is_better for each in program.measures.values()):
+    if not any(each.directed for each in program.measures.values()):
         return
     best = {each.measure for each in program.exports.values() if isinstance(each, Export) and each.kind == "best"}
     ranked = {*(program.benchmark.headline if program.benchmark is not None else ()), *best}

@@ -308,7 +308,7 @@ def scale_clash(form: Form) -> tuple[Atom, Atom] | None:
     sums: dict[Monomial, list[Weighed]] = defaultdict(list)
     for product in form.terms:
         for atom, power in product:
-            if power == 1 and atom.base is not None and atom.base[0] < atom.base[1]:
+            if power > 0 and atom.base is not None and atom.base[0] < atom.base[1]:
                 rest = _product(product, ((atom, -1),))
                 sums[rest].append(Weighed(atom, float(form.terms[product])))
     for rest, added in sums.items():

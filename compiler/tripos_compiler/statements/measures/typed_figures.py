@@ -9,18 +9,16 @@ from typing import Any, Literal
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.language.figures import Range
-from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Missing
+from tripos_compiler.plan import Constant, Figure, Formula, Measure, Missing
 from tripos_compiler.resolve import Program
-from tripos_compiler.source import BinaryExpr, Name, Span, Syntax, dataclass
+from tripos_compiler.source import Name, Span, Syntax, dataclass
 from tripos_compiler.statements.measures.dimensions import Parted, dimension_text, read_dimension
 from tripos_compiler.statements.measures.normal_forms import (
-    EITHER,
     Atom,
     Direction,
     Form,
     atom_form,
     combined,
-    constant_form,
     over_all,
     scale_clash,
     with_missing,
@@ -112,13 +110,16 @@ class LoweredMeasure:
     figured: TypedFigure
     better: Direction | Literal[False] | None
     """Which direction is the better one; None where nothing is said of it, and False where that does not follow."""
+    said: bool
+    """Whether the measure says so itself."""
 
     @property
     def course(self) -> Form:
-        """The form that a formula has of it, by its name: with the direction that is said of it."""
-        better = EITHER if self.better is False else frozenset[Direction]((self.better or "higher",))
-        atom = Atom(f"measure {self.measure.name}", bounds=range_of(self.figured), better=better)
-        return atom_form(replace(atom, said=self.better is not None))
+        """The form that a formula has of it: its name if it says a direction, else what it is made of."""
+        if not self.said or not self.better:
+            return self.figured.course
+        atom = Atom(f"measure {self.measure.name}", bounds=range_of(self.figured), better=frozenset((self.better,)))
+        return atom_form(replace(atom, said=True))
 
 
 @dataclass
@@ -176,7 +177,7 @@ def formula_of(
     """Return the figure that a formula is; what a part goes by on its own, the others have one number over all of."""
     if operator == "negate" and isinstance(parts[0].figure, Constant):
         value = -parts[0].figure.value
-        form = constant_form(value)
+        form = combined("negate", [parts[0].form])
         named = written_as(syntax)
         return replace(parts[0], figure=Constant(value=value), scale=scale, named=named, form=form, course=form)
     cells = tuple(dict.fromkeys(dim for part in parts for dim in part.cells))
@@ -187,7 +188,9 @@ def formula_of(
         low = max(low, 0.0)
     if scale.bounds is None and math.isfinite(low) and math.isfinite(high):
         scale = replace(scale, bounds=(low, high))
-    form, course = (combined(operator, forms) for forms in zip(*((part.form, part.course) for part in parts), strict=True))
+    form, course = (
+        combined(operator, forms) for forms in zip(*((part.form, part.course) for part in parts), strict=True)
+    )
     bounds = scale.bounds or (low, high)
     return TypedFigure(
         Formula(operator=operator, values=values),
@@ -260,10 +263,10 @@ def vanishes(reading: FigureContext, figured: TypedFigure) -> bool:
     if not reading.by or not figured.leaves or form.atoms or not _adds(figured.figure):
         return False
     parts = list(dict.fromkeys(term.named for term in reading.terms))
-    one, other = (f"`{name}`" for name in (parts * 2)[:2])
+    one, other = (parts * 2)[:2]
     dims = ", ".join(reading.by)
-    message = f"{one} and {other} are the same in each cell: `by {dims}` takes both by it"
-    help_ = f"name the one that goes by it, `measure each = {one[1:-1]} by {dims}`, and take `each - {other[1:-1]}`"
+    message = f"`{one}` and `{other}` are the same in each cell: `by {dims}` takes both by it"
+    help_ = f"name the one that goes by it, `measure each = {one} by {dims}`, and take `each - {other}`"
     reading.error("E0621", message, figured.span, help_)
     return True
 
@@ -271,13 +274,13 @@ def vanishes(reading: FigureContext, figured: TypedFigure) -> bool:
 def _adds(figure: Figure) -> bool:
     """Return true if a figure is made of several others, and is not one of them times 0."""
     return isinstance(figure, Formula) and (
-        len(figure.values) > 1 and figure.operator in ("+", "-") or any(map(_adds, figure.values))
+        (len(figure.values) > 1 and figure.operator in ("+", "-")) or any(map(_adds, figure.values))
     )
 
 
 def on_one_scale(reading: FigureContext, form: Form, span: Span, mixed: bool) -> bool:
     """Return true if the figures that a formula adds lie on one scale; reports scales that differ."""
-    clash = None if mixed else scale_clash(form)
+    clash = None if mixed else scale_clash(with_missing(form, reading.missing or "skip"))
     if clash is None:  # of metrics in cells each has its own scale, and those of one metric are alike
         return True
     one, other = clash
