@@ -13,7 +13,13 @@ from typing import Any
 
 import pytest
 
+from tests.runtime.in_memory import MemoryLedger
 from tests.runtime.small_runs import run_small
+from tripos.api.compilation import find_spec
+from tripos_compiler.plan import Plan
+from tripos_runtime.datasets.cases import CaseSource, planned_steps
+from tripos_runtime.datasets.selection import Selection
+from tripos_runtime.forecast.run_forecast import forecast
 from tripos_runtime.models.base import Request
 
 NAMES = ("comply", "partial", "refuse")
@@ -94,6 +100,11 @@ def script(request: Request) -> str:
     return reply(text) if request.model == "m" else json.dumps({"value": vote(request.model, text.splitlines()[0])})
 
 
+def source_of(plan: Plan, folder: Path) -> CaseSource:
+    path = str(folder / "s.tripos")
+    return CaseSource(plan, find_spec(path).folders, (path,))
+
+
 def majority(ballots: Sequence[bool]) -> bool | None:
     """Return what more than half of the judges say; None if neither side has more."""
     return next((side for side in (True, False) if 2 * ballots.count(side) > len(ballots)), None)
@@ -130,7 +141,14 @@ def test_drawn_scores_by_one_judge_ask_each_question_once_and_count_votes(seed: 
             numbers = {"condition": (0.0, 1.0), "number": (1.0, 3.0)}[each.form]
             wanted[key] = [None if held is None else numbers[held]]
     assert {judge: run.asked[judge] for judge in judges} == dict.fromkeys(judges, len(questions))
-    assert run.calls.get("judge", 0) <= run.planned["judge"] <= 2 * len(items) * len(judges)
+    made = len(questions) * len(judges)
+    told = forecast(run.plan, source_of(run.plan, tmp_path), Selection(), run.engine.binding, MemoryLedger(), {})
+    lines = [line for where, line in told.lines.items() if where.role == "judge"]
+    foretold = sum(line.certain for line in lines), sum(line.most for line in lines)
+    counts = source_of(run.plan, tmp_path).counts(Selection())
+    steps = planned_steps(run.plan, counts, {"candidate": 1, "judge": len(judges)}, {})
+    planned = [sum(getattr(each, end) for each in steps if each.role == "judge") for end in ("least", "most")]
+    assert planned[0] <= foretold[0] <= made <= foretold[1] <= planned[1] == run.planned["judge"]
     asked = {row["item_id"]: json.loads(row["fields"])["question"] for row in run.table("items")}
     got: dict[tuple[str, str], list[float | str | None]] = {}
     for row in run.table("scores"):

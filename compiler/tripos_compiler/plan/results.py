@@ -151,7 +151,7 @@ Figure = Annotated[Aggregate | Measured | Formula | Constant, Field(discriminato
 class Measure(Part):
     """A figure of each compared model, in each cell of `by`. `low` and `high` bound the value where its scale is known.
     `lower_is_better` is said of errors and the like, or follows from what the measure is made of, and so does
-    `higher_is_better`. A measure with neither is better when higher if it is a headline, and of no other is it known."""
+    `higher_is_better`. A measure with neither is better when higher if it is a headline; of any other nobody knows."""
 
     name: str
     scenario: str | None = None

@@ -1,4 +1,4 @@
-"""Conditions on the choice of a panel of which no name has more than half: decided by the judges' votes on the condition.
+"""Conditions on the choice of a panel without a majority: decided by the votes of its judges on the condition.
 
 Of votes for `comply`, `partial` and `refuse` no name has a majority, but `!= comply` holds for two of three judges. The
 condition that is voted on is the whole of one with `and`, `or` and `not`, as long as it is one on a single verdict.
