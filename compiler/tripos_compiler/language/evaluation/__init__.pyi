@@ -17,14 +17,14 @@ from .expressions import (
     elements as elements,
     evaluate as evaluate,
 )
-from .voting import (
-    DIVIDED as DIVIDED,
-    votes_in as votes_in,
-)
 from .statuses import (
     REPLIES as REPLIES,
     decided_by as decided_by,
 )
 from .stopping import (
     LongEvaluations as LongEvaluations,
+)
+from .voting import (
+    DIVIDED as DIVIDED,
+    votes_in as votes_in,
 )
