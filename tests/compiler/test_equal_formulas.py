@@ -30,6 +30,7 @@ scenario sums {
   score whole = other(answer.text)
   score grade = ten(answer.text)
   measure rights = mean(right)
+  measure wrongs = mean(wrong) lower is better
 }
 measure clarity = mean(clear)
 measure half_clear = clarity / 2
@@ -39,7 +40,9 @@ measure percent = 100 * mean(whole)
 measure grades = mean(grade)
 measure sure = sums.rights
 measure errors = mean(wrong) lower is better
+measure errors_by = mean(wrong) lower is better by level
 measure off = errors
+measure off_by = errors_by
 measure passed = 1 - errors
 """
 ATOMS = {
@@ -247,6 +250,14 @@ def directions(measures: Sequence[str]) -> list[str]:
         ("max(errors, off)", "lower"),
         ("abs(errors)", "lower"),
         ("mean(errors by level)", "lower"),
+        ("mean(errors_by)", "lower"),
+        ("median(errors_by)", "lower"),
+        ("mean(off_by)", "lower"),
+        ("1 - mean(errors_by)", "higher"),
+        ("errors_by[level: easy]", "lower"),
+        ("sums.wrongs", "lower"),
+        ("mean(sums.wrongs by level)", "lower"),
+        ("stdev(errors_by)", "?"),
         ("1 / (1 + errors)", "higher"),
         ("passed", "higher"),
         ("1 - passed", "lower"),

@@ -17,7 +17,7 @@ from tripos_compiler.source import CallExpr, Name, Syntax
 from tripos_compiler.statements.measures.arguments import Arguments, find_across, given_arguments, is_fitting
 from tripos_compiler.statements.measures.dimensions import dimension_text
 from tripos_compiler.statements.measures.figure_syntax import find_aggregate, is_aggregate
-from tripos_compiler.statements.measures.normal_forms import Atom, Form, atom_form, function_atom
+from tripos_compiler.statements.measures.normal_forms import Atom, Form, atom_form, function_atom, with_missing
 from tripos_compiler.statements.measures.operands import find_among, find_choice
 from tripos_compiler.statements.measures.scales import Bounds, Scale, renamed, scale_of
 from tripos_compiler.statements.measures.scored_values import Operand
@@ -229,7 +229,7 @@ def _cells_of(
     reading: FigureContext, function: AggregateFunction, known: LoweredMeasure, syntax: Syntax
 ) -> TypedFigure | None:
     """Return a measure, as something with cells."""
-    known = _original(reading, known)
+    course, known = known.course, _original(reading, known)
     name, by = f"`{known.measure.name}`", known.measure.by
     if not _takes_cells(function):
         message = f"`{function.name}` is taken of what is scored, and {name} is a measure"
@@ -243,7 +243,8 @@ def _cells_of(
     else:
         if known.measure.missing != "skip":
             reading.missing = known.measure.missing
-        return _in_cells(known.figured, by)
+        form = with_missing(known.figured.form, known.measure.missing)
+        return replace(_in_cells(known.figured, by), form=form, course=course)
     return None
 
 
