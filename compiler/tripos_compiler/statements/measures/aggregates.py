@@ -17,7 +17,7 @@ from tripos_compiler.source import CallExpr, Name, Syntax
 from tripos_compiler.statements.measures.arguments import Arguments, find_across, given_arguments, is_fitting
 from tripos_compiler.statements.measures.dimensions import dimension_text
 from tripos_compiler.statements.measures.figure_syntax import find_aggregate, is_aggregate
-from tripos_compiler.statements.measures.normal_forms import Atom, Form, atom_form, function_atom, with_missing
+from tripos_compiler.statements.measures.normal_forms import Atom, NormalForm, atom_form, function_atom, with_missing
 from tripos_compiler.statements.measures.operands import find_among, find_choice
 from tripos_compiler.statements.measures.scales import Bounds, Scale, renamed, scale_of
 from tripos_compiler.statements.measures.scored_values import Operand
@@ -110,7 +110,7 @@ def _leaf(
     return Atom(f"{function.name} {sorted(arguments.named.items())} of {taken} {among} across {judge}")
 
 
-def _held(atom: Atom, scale: Scale, ends: Ends, named: str) -> Form:
+def _held(atom: Atom, scale: Scale, ends: Ends, named: str) -> NormalForm:
     """Return the form of an aggregate, with the scale that it is held to others by."""
     return atom_form(replace(atom, base=scale.held, bounds=_range(scale, ends), named=named))
 

@@ -37,7 +37,7 @@ class Atom:
 
     leaf: str
     """What is taken, in a canonical notation; of a function of figures its name and options."""
-    of: tuple[Form, ...] = ()
+    of: tuple[NormalForm, ...] = ()
     slice: frozenset[tuple[str, str]] = frozenset()
     over: frozenset[str] = frozenset()
     missing: str = ""
@@ -63,7 +63,7 @@ Monomial = tuple[tuple[Atom, int], ...]
 
 
 @dataclass(frozen=True)
-class Form:
+class NormalForm:
     """A sum of products, each with its coefficient."""
 
     terms: Mapping[Monomial, Fraction] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class Form:
         return list(dict.fromkeys(atom for product in sorted(self.terms, key=_text) for atom, _ in product))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Form) and self.key == other.key
+        return isinstance(other, NormalForm) and self.key == other.key
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -94,21 +94,21 @@ def _text(product: Monomial) -> str:
     return "".join(f" * {atom.key}^{power}" for atom, power in product)
 
 
-def constant_form(value: float) -> Form:
+def constant_form(value: float) -> NormalForm:
     """Return the form of a number, of its decimal notation."""
-    return _form({(): Fraction(repr(value))}) if math.isfinite(value) else Form()
+    return _form({(): Fraction(repr(value))}) if math.isfinite(value) else NormalForm()
 
 
-def atom_form(atom: Atom) -> Form:
+def atom_form(atom: Atom) -> NormalForm:
     """Return the form of an atom."""
-    return Form({((atom, 1),): Fraction(1)})
+    return NormalForm({((atom, 1),): Fraction(1)})
 
 
-def _form(terms: Mapping[Monomial, Fraction]) -> Form:
-    return Form({product: value for product, value in terms.items() if value})
+def _form(terms: Mapping[Monomial, Fraction]) -> NormalForm:
+    return NormalForm({product: value for product, value in terms.items() if value})
 
 
-def _sum(forms: Iterable[Form]) -> Form:
+def _sum(forms: Iterable[NormalForm]) -> NormalForm:
     terms: dict[Monomial, Fraction] = defaultdict(Fraction)
     for form in forms:
         for product, value in form.terms.items():
@@ -116,7 +116,7 @@ def _sum(forms: Iterable[Form]) -> Form:
     return _form(terms)
 
 
-def _scaled(form: Form, factor: Fraction) -> Form:
+def _scaled(form: NormalForm, factor: Fraction) -> NormalForm:
     return _form({product: value * factor for product, value in form.terms.items()})
 
 
@@ -127,7 +127,7 @@ def _product(one: Monomial, other: Monomial) -> Monomial:
     return tuple(sorted(((atom, power) for atom, power in powers.items() if power), key=lambda each: each[0].key))
 
 
-def _multiplied(one: Form, other: Form) -> Form:
+def _multiplied(one: NormalForm, other: NormalForm) -> NormalForm:
     if len(one.terms) * len(other.terms) > MOST_TERMS:
         return atom_form(_opaque("*", (one, other)))
     terms: dict[Monomial, Fraction] = defaultdict(Fraction)
@@ -137,25 +137,25 @@ def _multiplied(one: Form, other: Form) -> Form:
     return _form(terms)
 
 
-def _inverse(form: Form) -> Form:
+def _inverse(form: NormalForm) -> NormalForm:
     """Return one by a form: of a single product by its factors, else by the sum as a whole, without a factor."""
     if not form.terms:
-        return Form()
+        return NormalForm()
     first = form.terms[min(form.terms, key=_text)]
     if len(form.terms) == 1:
         ((product, value),) = form.terms.items()
-        return Form({tuple((atom, -power) for atom, power in product): 1 / value})
+        return NormalForm({tuple((atom, -power) for atom, power in product): 1 / value})
     whole = _scaled(form, 1 / first)
     better, said = directions_of(whole)
     atom = Atom("sum", (whole,), bounds=range_of_form(whole), better=better, said=said)
-    return Form({((atom, -1),): 1 / first})
+    return NormalForm({((atom, -1),): 1 / first})
 
 
-def _opaque(leaf: str, of: tuple[Form, ...]) -> Atom:
+def _opaque(leaf: str, of: tuple[NormalForm, ...]) -> Atom:
     return Atom(leaf, of, better=EITHER, said=any(directions_of(each)[1] for each in of))
 
 
-def combined(operator: str, forms: Sequence[Form]) -> Form:
+def combined(operator: str, forms: Sequence[NormalForm]) -> NormalForm:
     """Return the form of arithmetic over figures."""
     match operator:
         case "+":
@@ -178,7 +178,7 @@ def combined(operator: str, forms: Sequence[Form]) -> Form:
     return atom_form(function_atom(operator, forms, rises))
 
 
-def function_atom(leaf: str, forms: Sequence[Form], rises: bool) -> Atom:
+def function_atom(leaf: str, forms: Sequence[NormalForm], rises: bool) -> Atom:
     """Return the atom of a function of figures, which `rises` with each of them, or else turns somewhere."""
     found = [directions_of(form) for form in forms]
     better = frozenset[Direction]().union(*(better for better, _ in found)) if rises else EITHER
@@ -186,7 +186,7 @@ def function_atom(leaf: str, forms: Sequence[Form], rises: bool) -> Atom:
     return Atom(leaf, tuple(ordered), better=better, said=any(said for _, said in found))
 
 
-def mapped(form: Form, change: Callable[[Atom], Atom]) -> Form:
+def mapped(form: NormalForm, change: Callable[[Atom], Atom]) -> NormalForm:
     """Return the form with every atom changed, those inside of functions too."""
     terms: dict[Monomial, Fraction] = defaultdict(Fraction)
     for product, value in form.terms.items():
@@ -198,22 +198,22 @@ def mapped(form: Form, change: Callable[[Atom], Atom]) -> Form:
     return _form(terms)
 
 
-def sliced_form(form: Form, fixed: Mapping[str, str]) -> Form:
+def sliced_form(form: NormalForm, fixed: Mapping[str, str]) -> NormalForm:
     """Return the form of a slice."""
     return mapped(form, lambda atom: replace(atom, slice=atom.slice | frozenset(fixed.items())))
 
 
-def over_all(form: Form, dims: Iterable[str]) -> Form:
+def over_all(form: NormalForm, dims: Iterable[str]) -> NormalForm:
     """Return the form of the number over all of these dimensions."""
     return mapped(form, lambda atom: replace(atom, over=atom.over | frozenset(dims)))
 
 
-def with_missing(form: Form, missing: str) -> Form:
+def with_missing(form: NormalForm, missing: str) -> NormalForm:
     """Return the form of a measure that says what is done with missing scores."""
     return mapped(form, lambda atom: atom if atom.missing else replace(atom, missing=missing))
 
 
-def with_scale(form: Form, base: Bounds | None, bounds: Range, named: str) -> Form:
+def with_scale(form: NormalForm, base: Bounds | None, bounds: Range, named: str) -> NormalForm:
     """Return the form of a function of figures with its scale; any other as it is."""
     match list(form.terms.items()):
         case [(((Atom() as atom, 1),), value)] if value == 1 and atom.of:
@@ -224,7 +224,7 @@ def with_scale(form: Form, base: Bounds | None, bounds: Range, named: str) -> Fo
 # --- ranges and directions ---
 
 
-def range_of_form(form: Form) -> Range:
+def range_of_form(form: NormalForm) -> Range:
     """Return between which values a form lies, as far as is known."""
     found: Range = (0.0, 0.0)
     for product, value in form.terms.items():
@@ -240,7 +240,7 @@ def _range_of(product: Monomial, value: Fraction) -> Range:
     return found
 
 
-def directions_of(form: Form) -> tuple[frozenset[Direction], bool]:
+def directions_of(form: NormalForm) -> tuple[frozenset[Direction], bool]:
     """Return in which directions a form may be the better one: by the sign of its slope in each atom, and which way the
     atom is better; and whether a direction is said of any."""
     better: set[Direction] = set()
@@ -257,7 +257,7 @@ def directions_of(form: Form) -> tuple[frozenset[Direction], bool]:
     return frozenset(better), said
 
 
-def _slope(form: Form, atom: Atom) -> Form:
+def _slope(form: NormalForm, atom: Atom) -> NormalForm:
     terms: dict[Monomial, Fraction] = defaultdict(Fraction)
     for product, value in form.terms.items():
         power = dict(product).get(atom, 0)
@@ -299,7 +299,7 @@ class Weighed:
         return self.weight * self.width
 
 
-def scale_clash(form: Form) -> tuple[Atom, Atom] | None:
+def scale_clash(form: NormalForm) -> tuple[Atom, Atom] | None:
     """Return two figures on different scales that a formula adds without bringing them to one; None if it adds none.
 
     Figures of one scale may be added under any weights. Of others the formula has to take off where their scales begin,

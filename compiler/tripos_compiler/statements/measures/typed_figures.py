@@ -16,7 +16,7 @@ from tripos_compiler.statements.measures.dimensions import Parted, dimension_tex
 from tripos_compiler.statements.measures.normal_forms import (
     Atom,
     Direction,
-    Form,
+    NormalForm,
     atom_form,
     combined,
     over_all,
@@ -76,9 +76,9 @@ class TypedFigure:
     """Whether its cells have different scales, for it goes by metrics that do."""
     ends: tuple[float | None, float | None] = (None, None)
     """The least and the greatest value where not both are known, as of a count."""
-    form: Form = field(default_factory=Form)
+    form: NormalForm = field(default_factory=NormalForm)
     """Its normal form, in which measures are what they are made of."""
-    course: Form = field(default_factory=Form)
+    course: NormalForm = field(default_factory=NormalForm)
     """Its normal form, in which measures stand as they are named, each with the direction that is the better one."""
 
 
@@ -114,7 +114,7 @@ class LoweredMeasure:
     """Whether the measure says so itself."""
 
     @property
-    def course(self) -> Form:
+    def course(self) -> NormalForm:
         """The form that a formula has of it: its name if it says a direction, else what it is made of."""
         if not self.said or not self.better:
             return self.figured.course
@@ -278,7 +278,7 @@ def _adds(figure: Figure) -> bool:
     )
 
 
-def on_one_scale(reading: FigureContext, form: Form, span: Span, mixed: bool) -> bool:
+def on_one_scale(reading: FigureContext, form: NormalForm, span: Span, mixed: bool) -> bool:
     """Return true if the figures that a formula adds lie on one scale; reports scales that differ."""
     clash = None if mixed else scale_clash(with_missing(form, reading.missing or "skip"))
     if clash is None:  # of metrics in cells each has its own scale, and those of one metric are alike
