@@ -15,6 +15,7 @@ from .folding import (
     fold_settings as fold_settings,
     fold_texts as fold_texts,
     map_expression as map_expression,
+    map_loop as map_loop,
     map_part as map_part,
 )
 from .step_conditions import (
