@@ -349,7 +349,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct(
         "measure",
         (FILE, "scenario"),
-        "measure NAME [LABELS] = VALUE [lower is better] [corrected by people] [across ROLE]"
+        "measure NAME [LABELS] = VALUE [lower|higher is better] [corrected by people] [across ROLE]"
         " [until settled [within NUMBER]] [by DIMS...]",
         "a figure from scores, for each model under test",
     ),

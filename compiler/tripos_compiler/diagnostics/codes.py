@@ -64,6 +64,7 @@ CODES: dict[str, str] = {
     "E0623": "not taken across a panel",
     "E0624": "people cannot correct this",
     "E0625": "runs cannot settle this",
+    "E0626": "no direction",
     "E0630": "not one value for each model",
     # E07 scorers
     "E0701": "no metrics to give",
@@ -279,6 +280,7 @@ CODES: dict[str, str] = {
     "W0611": "reply never used",
     "W0613": "setting for some values only",
     "W0620": "stratum too small",
+    "W0627": "direction not said",
     "W0703": "judge of itself",
     "W0824": "a shortcut does as well",
     "W0875": "reward model left open",

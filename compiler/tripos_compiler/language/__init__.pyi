@@ -15,10 +15,12 @@ from .contexts import (
 )
 from .evaluation import (
     DATA as DATA,
+    DIVIDED as DIVIDED,
     LAZY as LAZY,
     PLACE as PLACE,
     REPLIES as REPLIES,
     TREES as TREES,
+    Divided as Divided,
     EvaluationStopped as EvaluationStopped,
     Fault as Fault,
     LongEvaluations as LongEvaluations,
@@ -28,6 +30,7 @@ from .evaluation import (
     element_value as element_value,
     elements as elements,
     evaluate as evaluate,
+    votes_in as votes_in,
 )
 from .exact_values import (
     LONE as LONE,

@@ -30,12 +30,12 @@ class Pair:
         self.step, self.first, self.second = step, first, second
         role = self.bound.role_of(step)
         judges = self.bound.binding.of(role)
-        samples = self._built_on()
+        samples, judged = self._built_on(), self._judged_on()
         by = self.bound.binding.identity_of
         self.calls = [
             StepCall(
                 "judgements",
-                judgement_id(step.judgement, samples, by(judge), number),
+                judgement_id(step.judgement, judged, by(judge), number),
                 role,
                 judge,
                 step,
@@ -53,6 +53,11 @@ class Pair:
         samples = [name for side in (self.first, self.second) for name in side.upstream(self.step.needs)]
         return [*samples, *self.bound.makers[self.step.fingerprint]]
 
+    def _judged_on(self) -> list[str]:
+        """Return what names the reply of a judge: of the above what its arguments build on."""
+        samples = [name for side in (self.first, self.second) for name in side.upstream(self.step.judged)]
+        return [*samples, *self.bound.judged_makers[self.step.fingerprint]]
+
     @property
     def sides(self) -> tuple[Unit, Unit]:
         """Both units, in this order."""
@@ -61,7 +66,7 @@ class Pair:
     @property
     def given_binding(self) -> str:
         """The binding of what is said outside the run in the place of the step's judge, whoever says it."""
-        return judgement_id(self.step.judgement, self.pattern._built_on(), "")
+        return judgement_id(self.step.judgement, self.pattern._judged_on(), "")
 
     @property
     def pattern(self) -> Pair:

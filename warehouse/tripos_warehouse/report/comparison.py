@@ -323,7 +323,7 @@ def _measures(
             if stand_for[mean.values, mean.scenario, mean.by].name not in means:
                 unpaired.append((measure.name, _why_unpaired(one, two, measure)))
             continue
-        graded = measure.lower_is_better or bool(measure.corrected) or measure.name in two.plan.benchmark.headline
+        graded = measure.directed or bool(measure.corrected) or measure.name in two.plan.benchmark.headline
         if (plain := mean_of(measure)) is not None:
             graded |= set(plain.values) <= judged.graded
         values = remeasure(half, other, two.plan, measure, items)
@@ -377,7 +377,7 @@ def _means(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[ComparedRow]:
             weighted = "metric" not in mean.by
             row = _row(measure.name, of, found.where(mask), cells, weighted, judged)
             lower = measure.lower_is_better
-            graded = row.graded or lower or measure.name in plan.benchmark.headline
+            graded = row.graded or measure.directed or measure.name in plan.benchmark.headline
             yield replace(row, graded=graded, lower_is_better=lower)
 
 

@@ -231,7 +231,7 @@ def _has_direction(plan: Plan, measure: Measure) -> bool:
     """Return true if it is known whether a higher value is a better one."""
     if is_pooled(plan, measure.figure):
         return False
-    if measure.lower_is_better or measure.corrected or measure.name in plan.benchmark.headline:
+    if measure.directed or measure.corrected or measure.name in plan.benchmark.headline:
         return True
     mean = mean_of(measure)
     return mean is not None and set(mean.values) <= graded_scores(plan)

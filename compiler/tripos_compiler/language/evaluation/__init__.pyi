@@ -1,4 +1,5 @@
 from .absence import (
+    Divided as Divided,
     EvaluationStopped as EvaluationStopped,
     Fault as Fault,
     Missing as Missing,
@@ -20,4 +21,8 @@ from .statuses import (
 )
 from .stopping import (
     LongEvaluations as LongEvaluations,
+)
+from .voting import (
+    DIVIDED as DIVIDED,
+    votes_in as votes_in,
 )

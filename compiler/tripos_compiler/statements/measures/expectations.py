@@ -12,7 +12,7 @@ from tripos_compiler.language.figures import settling_figure, why_no_headline
 from tripos_compiler.plan import Expectation, Measure, Plan, Settling
 from tripos_compiler.resolve import Program
 from tripos_compiler.source import Argument, BinaryExpr, Group, Number, Span, Syntax
-from tripos_compiler.statements.measures.figures import read_figure
+from tripos_compiler.statements.measures.figures import read_whole
 from tripos_compiler.statements.measures.measures import (
     bounds_of,
     declared_settling,
@@ -142,7 +142,7 @@ def _expectation(reading: FigureContext, condition: Syntax) -> Expectation | Non
 def _compared(
     reading: FigureContext, condition: Syntax, operator: Operator, left: Syntax, right: Syntax
 ) -> Expectation | None:
-    one, other = read_figure(reading, left), read_figure(reading, right)
+    one, other = read_whole(reading, left), read_whole(reading, right)
     if one is None or other is None:
         return None
     if not one.leaves:

@@ -182,5 +182,5 @@ def _replies(
         told: dict[str, float | str] = {**read_scores(parsed), **_read_verdict(parsed, "choice", str)}
         reply.probability = _read_verdict(parsed, "probability", float).get(VERDICT)
         for metric, value in told.items():
-            reply.said[names.get(fingerprint, scorer.name) if metric == VERDICT else metric].append(value)
+            reply.said[names.get(fingerprint, (scorer.name,))[0] if metric == VERDICT else metric].append(value)
     return {key: reply for key, reply in found.items() if key not in failed}

@@ -79,16 +79,21 @@ def repeated_verdicts(connection: Connection, plan: Plan) -> dict[MetricKey, lis
         if scorer in cascades and not last:
             continue  # a stronger judge, which is asked once
         for metric, told in read_scores(parsed).items():
-            key = scorer, names.get(fingerprint, scorer) if metric == VERDICT else metric
             cluster = clusters.get(item, item)
-            found[key].append(RepeatedVerdict(evaluator, (fingerprint, sample, sent), cluster, told))
+            for name in names.get(fingerprint, (scorer,)) if metric == VERDICT else (metric,):
+                found[scorer, name].append(RepeatedVerdict(evaluator, (fingerprint, sample, sent), cluster, told))
     return dict(found)
 
 
-def titles(plan: Plan) -> dict[str, str]:
-    """Return the names of scores of one value, by the fingerprint of the judge's reply."""
-    steps = (step for scenario in plan.scenarios for step in scenario.steps)
-    return {step.judgement: step.name for step in steps if isinstance(step, Grade) and not step.metrics}
+def titles(plan: Plan) -> dict[str, tuple[str, ...]]:
+    """Return the names of scores of one value, by the fingerprint of the judge's reply, first those of scores without a
+    condition. Several scores may have one reply."""
+    steps = [step for scenario in plan.scenarios for step in scenario.steps]
+    grades = [step for step in steps if isinstance(step, Grade) and not step.metrics]
+    found: dict[str, dict[str, None]] = {}
+    for step in sorted(grades, key=lambda each: each.when is not None):
+        found.setdefault(step.judgement, {})[step.name] = None
+    return {judgement: tuple(names) for judgement, names in found.items()}
 
 
 def _by_messages(plan: Plan) -> list[str]:

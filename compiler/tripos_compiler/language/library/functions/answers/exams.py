@@ -177,11 +177,14 @@ _ALONE = {
     **dict.fromkeys(("否", "不是", "假", "B", "X", "x"), "F"),
 }
 """What says so only where nothing else stands beside it."""
-_ASKS = late_pattern(r"\A[^。.!?]{0,60}(?:对还是错|对或错|正确还是错误|true or false)\W*\Z|无法判断|不能判断|难以判断|cannot (?:tell|judge|determine)")
+_ASKS = late_pattern(
+    r"\A[^。.!?]{0,60}(?:对还是错|对或错|正确还是错误|true or false)\W*\Z|无法判断|不能判断|难以判断|cannot (?:tell|judge|determine)"
+)
 _UNSAID_ALONE = late_pattern(rf"(?<![A-Za-z])(?:{_UNSAID})(?![A-Za-z])", re.IGNORECASE)
 _HARDLY = late_pattern(
     r"(?:未必|不一定|不见得|难以说[是为]?|谈不上|称不上|算不上|说不上|不完全|不太)(?:正确|对|准确|属实|成立)"
-    r"|\b(?:far from|hardly|scarcely|not necessarily|not entirely|not always|anything but) (?:true|correct|right|accurate)\b", re.IGNORECASE
+    r"|\b(?:far from|hardly|scarcely|not necessarily|not entirely|not always|anything but) (?:true|correct|right|accurate)\b",
+    re.IGNORECASE,
 )
 """A verdict that is taken back: a statement that is not always right is wrong."""
 _JOINED = late_pattern(r"(?<![A-Za-z])[TFN]{2,}(?![A-Za-z])")
