@@ -16,7 +16,7 @@ MEASURES = """
 measure as_given  = mean(rubric) by evaluator
 measure as_nought = mean(rubric, missing: zero) by evaluator
 measure whole     = mean(rubric, missing: fail) by evaluator
-measure agreed    = krippendorff_alpha(rubric) across judge
+measure agreed    = krippendorff_alpha(rubric) across judge by pair
 """
 ONE = [{"scenario": "sums", "question": "1+1", "metric": "CLEAR", "score": "8"}]
 """Of the replies to three sums, on two metrics, and of two in words, on one, alice grades one: eight were hers to give."""
