@@ -15,6 +15,20 @@ OF_CORRECTED = ("judged", "judged_low", "judged_high", "power")
 
 
 @dataclass(frozen=True)
+class UnreadScores:
+    """Scores of a figure that have no value: how many, and what the figure would be if each counted `as_what`. The
+    figure is None if nothing bounds it; then calls without an answer may be among them."""
+
+    count: int
+    figure: float | None = None
+    as_what: str = "wrong"
+
+
+OF_UNREAD = {"unread": "int64", "if_wrong": "float64"}
+"""The columns that only rows of a headline measure have some of whose scores could not be read, with their types."""
+
+
+@dataclass(frozen=True)
 class MeasureRow:
     """One value of a measure, for one model and one value of each dimension.
 
@@ -44,6 +58,8 @@ class MeasureRow:
     and `n` of the corrected row are those that people graded."""
     power: float | None = None
     """Of such a measure λ: how far the judge was followed, from 0."""
+    unread: UnreadScores | None = None
+    """Of a headline measure: the scores whose reply could not be read, where there are any."""
 
     @property
     def beside(self) -> dict[str, float | None]:
@@ -69,6 +85,7 @@ class MeasureRow:
             "method": self.method,
             "reason": self.reason,
             **self.beside,
+            **({} if self.unread is None else {"unread": self.unread.count, "if_wrong": self.unread.figure}),
         }
 
 

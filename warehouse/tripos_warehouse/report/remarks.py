@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import orjson
@@ -12,7 +12,17 @@ from tripos_compiler.language import Only, left_out_arm_values, names_in
 from tripos_compiler.plan import Ask, Converse, Grade, Plan, Score, Verdict
 from tripos_compiler.source import dataclass
 from tripos_warehouse import sql
-from tripos_warehouse.measures import FEWEST, LEAST_MODELS, is_baseline, near_items, told_of_items, unbalanced_keys
+from tripos_warehouse.formats import decimals_of
+from tripos_warehouse.measures import (
+    FEWEST,
+    LEAST_MODELS,
+    MeasureTable,
+    UnreadScores,
+    is_baseline,
+    near_items,
+    told_of_items,
+    unbalanced_keys,
+)
 from tripos_warehouse.measures.judges import repeated_verdicts
 from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics.validity import judge_stability
@@ -53,6 +63,7 @@ CUT = ("length", "max_tokens", "MAX_TOKENS")
 """How providers say that a reply was cut off."""
 
 Kind = Literal[
+    "unread",
     "selection",
     "settled",
     "left_out",
@@ -105,6 +116,34 @@ def find_remarks(connection: Connection, plan: Plan, run: RunRecord, only: Only)
         )
         for remark in found
     )
+
+
+def unread_remarks(tables: Sequence[MeasureTable]) -> Iterator[Remark]:
+    """Yield for each value of a headline measure what it would be if the replies that could not be read counted as
+    wrong."""
+    for table in tables:
+        decimals = decimals_of([value for row in table.rows for value in (row.value, row.unread and row.unread.figure)])
+        for row in table.rows:
+            if row.unread is not None:
+                told = unread_sentence(row.unread, row.value, row.n, row.total, decimals)
+                yield Remark("unread", f"`{table.measure.name}` of {row.model}: {told}")
+
+
+def unread_sentence(unread: UnreadScores, value: float | None, n: int, total: int, decimals: int) -> str:
+    """Return what a figure is, and what it would be if the replies that could not be read counted as wrong.
+
+    >>> unread_sentence(UnreadScores(20, 0.64), 0.8, 80, 100, 2)
+    '0.80 on 80 of 100 scores; 0.64 if the 20 unread ones count as wrong'
+    >>> unread_sentence(UnreadScores(1), 0.8, 3, 4, 2)
+    '0.80 on 3 of 4 scores; nothing bounds what it would be with the one that has no value'
+    """
+    own = "no value" if value is None else f"{value:.{decimals}f}"
+    stands = f"{own} on {n:,} of {total:,} scores"
+    if unread.figure is None:
+        those = "the one that has no value" if unread.count == 1 else f"the {unread.count:,} that have no value"
+        return f"{stands}; nothing bounds what it would be with {those}"
+    those = "the unread one counts" if unread.count == 1 else f"the {unread.count:,} unread ones count"
+    return f"{stands}; {unread.figure:.{decimals}f} if {those} as {unread.as_what}"
 
 
 def _rows(connection: Connection, query: str) -> list[tuple[Any, ...]]:
