@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import orjson
@@ -64,6 +64,7 @@ CUT = ("length", "max_tokens", "MAX_TOKENS")
 
 Kind = Literal[
     "unread",
+    "own_figures",
     "selection",
     "settled",
     "left_out",
@@ -99,6 +100,7 @@ def find_remarks(connection: Connection, plan: Plan, run: RunRecord, only: Only)
         remark
         for found in (
             _selection(connection, plan, run),
+            _own_figures(connection, run),
             _settled(run),
             _shown(connection, run, only),
             _treatments(plan, {**run.only, **only}),
@@ -153,6 +155,33 @@ def _rows(connection: Connection, query: str) -> list[tuple[Any, ...]]:
 def _selection(connection: Connection, plan: Plan, run: RunRecord) -> Iterator[Remark]:
     if (told := selection_of(connection, plan, run)) is not None:
         yield Remark("selection", told)
+
+
+MOST_FIGURES = 8
+"""The most figures of an imported log that a remark names."""
+
+
+def own_figure_text(figure: Mapping[str, Any]) -> str:
+    """Return a figure that an imported log has of its own, as a line says it.
+
+    >>> own_figure_text({"task": "wiki", "score": "bits", "figure": "bits", "value": 0.91})
+    'bits 0.91 (wiki)'
+    >>> own_figure_text({"task": "quiz", "score": "match", "figure": "accuracy", "reducer": "mode", "value": 1.0})
+    'match accuracy by mode 1 (quiz)'
+    """
+    name = figure["score"] if figure["figure"] == figure["score"] else f"{figure['score']} {figure['figure']}"
+    by = f" by {figure['reducer']}" if figure.get("reducer") else ""
+    return f"{name}{by} {figure['value']:.6g} ({figure['task']})"
+
+
+def _own_figures(connection: Connection, run: RunRecord) -> Iterator[Remark]:
+    """Yield the figures that an imported log has of its own and that no measure computes."""
+    for (options,) in _rows(connection, f"select options from main.runs where run_id = {sql.text(run.run_id)}"):
+        figures = (orjson.loads(options or "{}").get("log") or {}).get("figures") or []
+        if figures:
+            told = "; ".join(map(own_figure_text, figures[:MOST_FIGURES]))
+            more = f"; {len(figures) - MOST_FIGURES:,} more in `main.runs`" if len(figures) > MOST_FIGURES else ""
+            yield Remark("own_figures", f"figures of the log itself, which no measure here computes: {told}{more}")
 
 
 def selection_of(connection: Connection, plan: Plan, run: RunRecord) -> str | None:
