@@ -93,7 +93,7 @@ CODES: dict[str, str] = {
     "R0102": "key missing or refused",
     "R0103": "unknown model",
     "R0104": "rate limited",
-    "R0105": "local model not installed",
+    "R0105": "package of a model not installed",
     "R0106": "model file not found",
     "R0107": "context window exceeded",
     "R0108": "refused by the provider",

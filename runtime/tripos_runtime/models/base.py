@@ -231,7 +231,7 @@ class Endpoint:
 class ModelError(CodedError):
     """A call that gave no reply.
 
-    R0101 unreachable, R0102 key, R0103 unknown model, R0104 rate limited, R0105 local model not installed, R0106 no
+    R0101 unreachable, R0102 key, R0103 unknown model, R0104 rate limited, R0105 a package is not installed, R0106 no
     such model file, R0107 context exceeded, R0108 content refused, R0109 timeout, R0110 bad request, R0111 server
     error.
 

@@ -157,6 +157,12 @@ def _required(report: Report, tables: Sequence[MeasureTable], width: int) -> Ite
     longest = width if len(report.run.models) > FEW else 2 * width
     if (told := baseline_sentence(report, tables, longest)) is not None:
         yield wrapped(told, width).split("\n"), "yellow"
+    unread = [remark.text for remark in report.remarks if remark.kind == "unread"]
+    for told in unread[:MOST_NAMED]:
+        yield wrapped(localized(told), width).split("\n"), "yellow"
+    if len(unread) > MOST_NAMED:
+        told = f"{len(unread) - MOST_NAMED:,} more with unread replies are in the report"
+        yield wrapped(localized(told), width).split("\n"), "yellow"
     failed = [table.measure.name for table in report.measures if table.error is not None]
     failed += [f"expect {gate.expectation.shown}" for gate in report.gates if gate.failed]
     if failed:
@@ -183,6 +189,8 @@ def _notes(report: Report, width: int) -> Iterator[Block]:
     for gap in report.gaps:
         yield wrapped(localized(gap.kind) + localized(": ") + localized(gap.shown), width).split("\n"), "yellow"
     for remark in report.remarks:
+        if remark.kind == "unread":
+            continue
         yield wrapped(localized("note") + localized(": ") + localized(remark.text), width).split("\n"), "yellow"
 
 

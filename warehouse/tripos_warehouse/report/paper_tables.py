@@ -13,7 +13,7 @@ from tripos_warehouse.report.boards import LEAST_ITEMS, LEVEL, Board, Standing, 
 from tripos_warehouse.report.comparison import Comparison, Section, graded_scores
 from tripos_warehouse.report.comparison_text import TITLES, notes_of, verdicts
 from tripos_warehouse.report.pivot_table import ALL, PivotLine, coverage, is_pooled, pivoted
-from tripos_warehouse.report.remarks import CAUTION
+from tripos_warehouse.report.remarks import CAUTION, unread_remarks
 from tripos_warehouse.report.report_text import NO_SCORES, OF_JUDGE, is_alone, of_same, title_of
 from tripos_warehouse.report.run_report import Report
 from tripos_warehouse.statistics import holm
@@ -63,7 +63,14 @@ def _measure(
     else:
         columns, rows = _beside(*found, chosen)
     caution = (CAUTION,) if report.only_proves_the_pipeline else ()
-    return PaperTable(name, caption, tuple(columns), (*_notes(rows), *_parts_of_it(report), *caution))
+    notes = (*_notes(rows), *_unread(table), *_parts_of_it(report), *caution)
+    return PaperTable(name, caption, tuple(columns), notes)
+
+
+def _unread(table: MeasureTable) -> Iterable[str]:
+    """Yield what values of a headline measure would be if unreadable replies counted as wrong."""
+    for remark in unread_remarks([table]):
+        yield f"{remark.text}."
 
 
 def _parts_of_it(report: Report) -> Iterable[str]:

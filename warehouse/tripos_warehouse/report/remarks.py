@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import orjson
@@ -12,7 +12,17 @@ from tripos_compiler.language import Only, left_out_arm_values, names_in
 from tripos_compiler.plan import Ask, Converse, Ending, Grade, Plan, Score, Verdict, words_of
 from tripos_compiler.source import dataclass
 from tripos_warehouse import sql
-from tripos_warehouse.measures import FEWEST, LEAST_MODELS, is_baseline, near_items, told_of_items, unbalanced_keys
+from tripos_warehouse.formats import decimals_of
+from tripos_warehouse.measures import (
+    FEWEST,
+    LEAST_MODELS,
+    MeasureTable,
+    UnreadScores,
+    is_baseline,
+    near_items,
+    told_of_items,
+    unbalanced_keys,
+)
 from tripos_warehouse.measures.judges import repeated_verdicts
 from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics.validity import judge_stability
@@ -51,6 +61,8 @@ MOST_SETTLED = 5
 """The most comparisons of a run that stopped early that are told one by one."""
 
 Kind = Literal[
+    "unread",
+    "own_figures",
     "selection",
     "settled",
     "left_out",
@@ -89,6 +101,7 @@ def find_remarks(connection: Connection, plan: Plan, run: RunRecord, only: Only)
         remark
         for found in (
             _selection(connection, plan, run),
+            _own_figures(connection, run),
             _settled(run),
             _shown(connection, run, only),
             _treatments(plan, {**run.only, **only}),
@@ -110,6 +123,34 @@ def find_remarks(connection: Connection, plan: Plan, run: RunRecord, only: Only)
     )
 
 
+def unread_remarks(tables: Sequence[MeasureTable]) -> Iterator[Remark]:
+    """Yield for each value of a headline measure what it would be if the replies that could not be read counted as
+    wrong."""
+    for table in tables:
+        decimals = decimals_of([value for row in table.rows for value in (row.value, row.unread and row.unread.figure)])
+        for row in table.rows:
+            if row.unread is not None:
+                told = unread_sentence(row.unread, row.value, row.n, row.total, decimals)
+                yield Remark("unread", f"`{table.measure.name}` of {row.model}: {told}")
+
+
+def unread_sentence(unread: UnreadScores, value: float | None, n: int, total: int, decimals: int) -> str:
+    """Return what a figure is, and what it would be if the replies that could not be read counted as wrong.
+
+    >>> unread_sentence(UnreadScores(20, 0.64), 0.8, 80, 100, 2)
+    '0.80 on 80 of 100 scores; 0.64 if the 20 unread ones count as wrong'
+    >>> unread_sentence(UnreadScores(1), 0.8, 3, 4, 2)
+    '0.80 on 3 of 4 scores; nothing bounds what it would be with the one that has no value'
+    """
+    own = "no value" if value is None else f"{value:.{decimals}f}"
+    stands = f"{own} on {n:,} of {total:,} scores"
+    if unread.figure is None:
+        those = "the one that has no value" if unread.count == 1 else f"the {unread.count:,} that have no value"
+        return f"{stands}; nothing bounds what it would be with {those}"
+    those = "the unread one counts" if unread.count == 1 else f"the {unread.count:,} unread ones count"
+    return f"{stands}; {unread.figure:.{decimals}f} if {those} as {unread.as_what}"
+
+
 def _rows(connection: Connection, query: str) -> list[tuple[Any, ...]]:
     return connection.execute(query).fetchall()
 
@@ -117,6 +158,33 @@ def _rows(connection: Connection, query: str) -> list[tuple[Any, ...]]:
 def _selection(connection: Connection, plan: Plan, run: RunRecord) -> Iterator[Remark]:
     if (told := selection_of(connection, plan, run)) is not None:
         yield Remark("selection", told)
+
+
+MOST_FIGURES = 8
+"""The most figures of an imported log that a remark names."""
+
+
+def own_figure_text(figure: Mapping[str, Any]) -> str:
+    """Return a figure that an imported log has of its own, as a line says it.
+
+    >>> own_figure_text({"task": "wiki", "score": "bits", "figure": "bits", "value": 0.91})
+    'bits 0.91 (wiki)'
+    >>> own_figure_text({"task": "quiz", "score": "match", "figure": "accuracy", "reducer": "mode", "value": 1.0})
+    'match accuracy by mode 1 (quiz)'
+    """
+    name = figure["score"] if figure["figure"] == figure["score"] else f"{figure['score']} {figure['figure']}"
+    by = f" by {figure['reducer']}" if figure.get("reducer") else ""
+    return f"{name}{by} {figure['value']:.6g} ({figure['task']})"
+
+
+def _own_figures(connection: Connection, run: RunRecord) -> Iterator[Remark]:
+    """Yield the figures that an imported log has of its own and that no measure computes."""
+    for (options,) in _rows(connection, f"select options from main.runs where run_id = {sql.text(run.run_id)}"):
+        figures = (orjson.loads(options or "{}").get("log") or {}).get("figures") or []
+        if figures:
+            told = "; ".join(map(own_figure_text, figures[:MOST_FIGURES]))
+            more = f"; {len(figures) - MOST_FIGURES:,} more in `main.runs`" if len(figures) > MOST_FIGURES else ""
+            yield Remark("own_figures", f"figures of the log itself, which no measure here computes: {told}{more}")
 
 
 def selection_of(connection: Connection, plan: Plan, run: RunRecord) -> str | None:

@@ -19,6 +19,7 @@ from tripos_warehouse import sql
 from tripos_warehouse.formats import NOTHING
 from tripos_warehouse.measures import (
     OF_CORRECTED,
+    OF_UNREAD,
     CheckedExpectation,
     MeasureTable,
     MissingResults,
@@ -32,12 +33,13 @@ from tripos_warehouse.measures import (
     has_people_apart,
     matched,
     shared_cells,
+    with_unread,
 )
 from tripos_warehouse.measures.sql import sql_of
 from tripos_warehouse.query import Connection
 from tripos_warehouse.report.acceptance import Acceptance, acceptances
 from tripos_warehouse.report.boards import headlines
-from tripos_warehouse.report.remarks import CAUTION, Remark, find_remarks
+from tripos_warehouse.report.remarks import CAUTION, Remark, find_remarks, unread_remarks
 from tripos_warehouse.store import HUMAN
 from tripos_warehouse.views import RunRecord, clusterings_of, copied_scores, people_apart, shows_several_times
 
@@ -201,6 +203,7 @@ class Report:
         dimensions = {name: "string" for name in named if name not in {*_FIRST, *_LAST}}
         rows: list[dict[str, Any]] = [row for table in self.measures for row in table.to_rows()]
         beside = dict.fromkeys(OF_CORRECTED, "float64") if any(OF_CORRECTED[0] in row for row in rows) else {}
+        beside |= OF_UNREAD if any("unread" in row for row in rows) else {}
         columns = {
             name: pa.array([_text(row.get(name)) if name in dimensions else row.get(name) for row in rows], type_)
             for name, type_ in {**_FIRST, **dimensions, **_LAST, **beside}.items()
@@ -299,7 +302,7 @@ def _reported(connection: Connection, plan: Plan, run: RunRecord, only: Only) ->
     several = shows_several_times(plan, run.compared_role)
     with shared_cells(connection, plan) as shared:
         found = [evaluate_or_tell(connection, plan, measure, shared=shared) for measure in plan.measures]
-    tables = tuple(as_told(run, table) for table in found)
+    tables = tuple(_with_unread(connection, plan, [as_told(run, table) for table in found]))
     apart = people_apart(connection, plan)
     by_people = _by_people(connection, plan, run) if apart else {}
     return Report(
@@ -317,6 +320,7 @@ def _reported(connection: Connection, plan: Plan, run: RunRecord, only: Only) ->
         gaps=find_gaps(connection, run.benchmark),
         unworked=_unworked(connection, plan, run, tables),
         remarks=(
+            *unread_remarks(tables),
             *find_remarks(connection, plan, run, only),
             *_too_few_tries(tables),
             *_judges_alone(plan, by_people),
@@ -326,6 +330,13 @@ def _reported(connection: Connection, plan: Plan, run: RunRecord, only: Only) ->
         clusterings=clusterings_of(connection, plan),
         batch_cost_usd=_batch_cost(connection, run),
     )
+
+
+def _with_unread(connection: Connection, plan: Plan, tables: Sequence[MeasureTable]) -> Iterator[MeasureTable]:
+    """Yield tables, those of headline measures with what they would be if unreadable replies counted as wrong."""
+    first = {measure.name for measure in headlines(plan)}
+    for table in tables:
+        yield with_unread(connection, plan, table) if table.measure.name in first else table
 
 
 def _batch_cost(connection: Connection, run: RunRecord) -> float | None:

@@ -15,7 +15,14 @@ from typing import Any
 
 from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import Endpoint, ModelError, Price, Reply, Request
-from tripos_runtime.models.catalog import COMPLETION, completion_name, is_here, model_error, tariff
+from tripos_runtime.models.catalog import (
+    COMPLETION,
+    completion_name,
+    is_here,
+    model_error,
+    require_packages,
+    tariff,
+)
 from tripos_runtime.models.over_http import (
     SHORTEST_KEY,
     as_objects,
@@ -54,7 +61,8 @@ def library() -> Any:
 class LitellmModel:
     """A model of litellm's. `price` is the user's, if there is one.
 
-    Opening raises `ModelError` R0103 where litellm knows no such provider and R0102 where the key is not set.
+    Opening raises `ModelError` R0103 if litellm knows no such provider, R0105 if a Python package that it needs for the
+    provider is not installed, and R0102 if the key is not set.
     """
 
     slots: int | None = None
@@ -75,6 +83,7 @@ class LitellmModel:
         self._key = ""
         if endpoint is None:
             self._address = address or f"the address of {provider}"
+            require_packages(name, provider)
             self._key_variables = require_key(self._asked_as, provider)
         else:
             self._address = endpoint.base_url

@@ -15,6 +15,7 @@ from tripos_warehouse.measures.sql.parts import (
     Cut,
     Parts,
     columns,
+    given_column,
     given_value,
     indented,
     ordered,
@@ -27,6 +28,7 @@ from tripos_warehouse.measures.sql.parts import (
 from tripos_warehouse.measures.sql.tables import (
     FigureTables,
 )
+from tripos_warehouse.measures.sql.unread import COMPARED, End, is_unread, worst_value
 from tripos_warehouse.sql import name as named, text as quoted
 from tripos_warehouse.statistics.intervals import ONE_ITEM
 from tripos_warehouse.views import Graders, arm_columns
@@ -127,10 +129,22 @@ class AggregateTables:
             more = [name for name in ("evaluator", *further) if name not in self.cut.dims]
         axes = [name for name in arm_columns(self.plan) if name not in self.cut.dims]
         hidden = [name for name in ("scenario", "metric") if name in self.cut.dims]
-        rows = rows_sql(self.plan, scored, self.cut, [*more, *map(named, axes)])
+        if self._worst_end is not None and self.figure.function in COMPARED and scored is self.scored[0]:
+            more.append(f'{is_unread(given_column(scored))} as "is unread"')
+        rows = rows_sql(self.plan, scored, self.cut, [*more, *map(named, axes)], self._worst(scored))
         for name in hidden:  # it stands among the dimensions already
             rows = rows.replace(f", {name},", ",", 1)
         return self._chosen(rows) if scored is self.scored[0] else rows
+
+    @property
+    def _worst_end(self) -> End | None:
+        """The end of its range that a score counts as if its reply could not be read; None if it is left out."""
+        return dict(self.cut.unread).get(self.figure.values[0])
+
+    def _worst(self, scored: ScoredStep) -> str | None:
+        if self._worst_end is None or scored is not self.scored[0]:
+            return None
+        return worst_value(self.plan, self.figure, scored, self._worst_end)
 
     def _chosen(self, rows: str) -> str:
         """Return the rows whose choice counts, and with true and false as the values of a condition on it."""
@@ -139,8 +153,10 @@ class AggregateTables:
             return rows
         kept = "select *"
         if true:
-            kept += f"""
-  replace (case when given is not null then given in ({_names(true)}) end::double as value, NULL::varchar as given)"""
+            value = f"case when given is not null then given in ({_names(true)}) end::double"
+            if self._worst_end is not None:
+                value = f"coalesce({value}, value)"  # the worst value, of what could not be read
+            kept += f"\n  replace ({value} as value, NULL::varchar as given)"
         only = f"\nwhere given is null or given in ({_names(among)})" if among else ""
         return f"{kept}\nfrom (\n{indented(rows)}\n){only}"
 
@@ -181,11 +197,13 @@ from (
         taken = "any_value(coalesce(given, value::varchar)) as key, any_value(value) as value"
         placed = [PLACE] if one.scores_elements else []
         own_key = "coalesce(one.given, one.value::varchar)"  # an alias `key` would lose against the column of `other`
+        wrong = self._worst_end is not None and self.figure.function in COMPARED
+        there = f'({own_key} is not null or one."is unread")' if wrong else f"{own_key} is not null"
         return self.parts.add(
             "rows",
             f"""select {columns(self.cut.dims, "one")}, one.item_id, one.cluster_id, one.sample_id, {own_key} as key,
   other.key as gold, one.value, other.value as "gold value", {rater} as "of rater",
-  {own_key} is not null and other.key is not null as "has value"{"".join(f", one.{name}" for name in placed)}
+  {there} and other.key is not null as "has value"{"".join(f", one.{name}" for name in placed)}
 from (
 {indented(self._rows(one, *placed))}
 ) as one {self._beside(other, "other", taken)}""",
@@ -222,6 +240,8 @@ from (
         """Return pairs as a score: whether both are the same."""
         pairs = self.pairs()
         equal = 'case when "has value" then (key = gold)::double end'
+        if self._worst_end is not None:  # a value that could not be read is equal to none
+            equal = 'case when "has value" then coalesce((key = gold)::double, 0) end'
         value = f"case when gold is not null then coalesce({equal}, 0) end" if self.missing == "zero" else equal
         return self.parts.add(
             "rows",

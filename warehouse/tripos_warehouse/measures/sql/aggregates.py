@@ -184,7 +184,8 @@ group by {self._by}""",
         rows = with_talks(self.plan, self.parts, rows, self.scored[0])
         rows = with_numbers(self.plan, self.parts, rows) if first else rows
         tried = ", list(value order by sample_number) filter (value is not null) as tried" if first else ""
-        latest = f"\n  qualify row_number() over (partition by {group}, sample_id order by round desc nulls last) = 1"
+        grade = _latest_grade('"has value"')
+        latest = f"\n  qualify row_number() over (partition by {group}, sample_id order by {grade} desc) = 1"
         reason = f"case when count(value) = 0 then 'no item has {k} samples with a value' end"
         value, passes, lacking, sizes = ordered("avg", "value"), "value = 1", "", ""
         if self.cut.labels != "none":
@@ -266,6 +267,7 @@ from {pairs}""",
             name for name in ("scenario", "sample_id", "scorer", "metric", "evaluator") if name not in self.cut.dims
         ]
         told_apart = ", ".join([self._by, *told, *placed])
+        grade = _latest_grade("value is not null or given is not null")
         return self.parts.add(
             "rows",
             f"""select {self._by}, latest.item_id, latest.cluster_id,
@@ -275,8 +277,7 @@ from {pairs}""",
   key is not null as "has value"
 from (
   select {told_apart},
-    arg_max({{'item_id': item_id, 'cluster_id': cluster_id, 'value': value, 'given': given}},
-      coalesce(round, -1)) as latest
+    arg_max({{'item_id': item_id, 'cluster_id': cluster_id, 'value': value, 'given': given}}, {grade}) as latest
   from (
 {indented(indented(self._rows(scored, "scorer", "round", *placed)))}{self._in_role(scored)}
   )
@@ -327,6 +328,12 @@ from (
         found = self._called(function, rows, subject, rater, settings)
         drawn = self.parts.add("drawn", f"select {self._by}, found.draws as draws\nfrom {found}")
         return replace(self._opened(found), drawn=drawn)
+
+
+def _latest_grade(is_grade: str) -> str:
+    """Return the SQL of a number that is greatest for the latest round in which a rater graded a reply. A round in
+    which the rater graded other replies only is below all of those."""
+    return f"case when {is_grade} then coalesce(round, 0) else -1 end"
 
 
 def _typed(of: str, kind: str) -> str:

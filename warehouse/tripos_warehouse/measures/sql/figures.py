@@ -32,12 +32,22 @@ from tripos_warehouse.measures.sql.labels import LABELS, corrected_sql
 from tripos_warehouse.measures.sql.means import Sums, find_sql
 from tripos_warehouse.measures.sql.parts import Cut, Parts, columns, ordered, renamed, same
 from tripos_warehouse.measures.sql.tables import OF_ONE_CELL, PAIR, FigureTables, counted_once, seen, seen_over
+from tripos_warehouse.measures.sql.unread import End
 from tripos_warehouse.sql import text as quoted
 from tripos_warehouse.statistics.intervals import ONE_IN_A_CELL, ONE_ITEM
 from tripos_warehouse.views import Graders, arm_columns, axis_columns
 
+Unread = tuple[tuple[str, End], ...]
+"""As in a `Cut`: the scores whose unreadable replies count as wrong."""
 
-def sql_of(plan: Plan, measure: Measure, by_people: bool = False, sums: Sums = lambda dims: None) -> str:
+
+def sql_of(
+    plan: Plan,
+    measure: Measure,
+    by_people: bool = False,
+    sums: Sums = lambda dims: None,
+    unread: Unread = (),
+) -> str:
     """Return the SQL of a measure of a plan: a query over the views of its benchmark.
 
     It yields `model`, a column a name of `by`, `value`, `standard_error`, `df` (degrees of freedom), `items`, `n`,
@@ -47,16 +57,17 @@ def sql_of(plan: Plan, measure: Measure, by_people: bool = False, sums: Sums = l
     measure that goes by evaluators has a value for each of them anyway.
 
     Of a measure that people correct it yields three figures and the pulls of items on them instead (`corrected_sql`),
-    from which `evaluate` takes one. A mean of scores is taken from the tables that `sums` names, if there are any.
+    from which `evaluate` takes one. A mean of scores is taken from the tables that `sums` names, if there are any. With
+    `unread` scores whose reply could not be read count as the worst that they may be.
     """
     axes = [*axis_columns(plan), *arm_columns(plan)]
     if measure.corrected and not by_people:
         return renamed(_corrected_sql_of(plan, measure), plan.benchmark.name, axes, measure.by)
     graders = graders_of(measure, by_people)
-    summed = _sql_of(plan, measure, graders, sums)
+    summed = _sql_of(plan, measure, graders, sums, unread)
     if renamed(summed, plan.benchmark.name, axes, measure.by) == summed:
         return summed
-    return renamed(_sql_of(plan, measure, graders), plan.benchmark.name, axes, measure.by)
+    return renamed(_sql_of(plan, measure, graders, unread=unread), plan.benchmark.name, axes, measure.by)
 
 
 def _corrected_sql_of(plan: Plan, measure: Measure) -> str:
@@ -85,10 +96,12 @@ def graders_of(measure: Measure, by_people: bool = False) -> Graders:
     return "each" if {"evaluator", PAIR} & set(measure.by) else "people" if by_people else "counted"
 
 
-def _sql_of(plan: Plan, measure: Measure, graders: Graders, sums: Sums = lambda dims: None) -> str:
+def _sql_of(plan: Plan, measure: Measure, graders: Graders, sums: Sums = lambda dims: None, unread: Unread = ()) -> str:
     values = scored_values_of(plan)
     found: str | None = None
     match measure.figure:
+        case _ if unread:
+            pass
         case Aggregate() as figure:
             scored = scored_by(values, figure)
             found = find_sql(plan, figure, scored[0], measure.missing, graders, sums) if scored else None
@@ -98,7 +111,7 @@ def _sql_of(plan: Plan, measure: Measure, graders: Graders, sums: Sums = lambda 
     if found is not None:
         return found
     writer = _FigureWriter(plan, values, Parts())
-    return writer.whole(writer.node(measure.figure, Cut(measure.by, graders=graders), measure.missing))
+    return writer.whole(writer.node(measure.figure, Cut(measure.by, graders=graders, unread=unread), measure.missing))
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,13 @@ from tripos_warehouse.measures import (
     Half,
     MeasureRow,
     Placed,
+    UnreadScores,
     evaluate,
     has_people_apart,
     not_clear,
     paired_means,
     remeasure_pairs,
+    with_unread,
 )
 from tripos_warehouse.query import Connection
 from tripos_warehouse.report.boards.facts import (
@@ -90,6 +92,8 @@ class Standing:
     """Why there is no interval."""
     beside: Mapping[str, float | None] = field(default_factory=dict)
     """Of a measure that people correct: the judge's own figure with its interval, and λ."""
+    unread: UnreadScores | None = None
+    """The scores whose reply could not be read, where there are any."""
 
 
 @dataclass(frozen=True)
@@ -166,6 +170,7 @@ class Board:
                     "reason": each.reason,
                     **({"no_better_than": floors[each.model][0]} if each.model in floors else {}),
                     **each.beside,
+                    **({} if each.unread is None else {"unread": each.unread.count, "if_wrong": each.unread.figure}),
                 }
                 for each in self.standings
             ],
@@ -246,7 +251,7 @@ def _board(
     gone = {} if anyway else other
     shown_runs = runs_of(connection, plan, measure)
     early = stopped_early(shown_runs, runs)
-    table = evaluate(connection, plan, measure)
+    table = with_unread(connection, plan, evaluate(connection, plan, measure))
     rows = {row.model: row for row in as_of_runs(table, early) if row.model in models}
     unfinished = {} if anyway else unfinished_of(early)
     shown = rows.keys() - gone.keys() - unfinished.keys()
@@ -297,6 +302,7 @@ def _board(
             *beside,
             row.reason,
             row.beside,
+            row.unread,
         )
         standings.append(standing)
     return Board(
