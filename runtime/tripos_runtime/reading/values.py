@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 from tripos_compiler.language.library import holds_json, without_optional
-from tripos_compiler.language.replies.locales import DEFAULT, plain_numbers
+from tripos_compiler.language.replies.locales import DEFAULT
+from tripos_compiler.language.replies.text import ReplyText
 from tripos_compiler.plan import (
     AudioType,
     Axis,
@@ -43,7 +43,7 @@ from tripos_runtime.reading.conversions import (
 )
 from tripos_runtime.reading.dialogue_text import turns_in
 from tripos_runtime.reading.exact_json import NotExact, exact_json
-from tripos_runtime.reading.json_text import THINKING, FoundJson, find_all
+from tripos_runtime.reading.json_text import FoundJson, find_all
 from tripos_runtime.reading.plain_text import (
     BOOLS,
     BRACKET,
@@ -55,7 +55,6 @@ from tripos_runtime.reading.plain_text import (
     named_in,
     names_alone,
     number_in,
-    numbers_alone,
     numbers_listed,
     symbol_in,
     told_apart,
@@ -65,7 +64,6 @@ from tripos_runtime.reading.plain_text import (
 
 NOTHING = frozenset({"", "null", "none", "na", "无"})
 WRAPPERS = ("value", "answer", "result", "score")
-WRITTEN = re.compile(r"[-+]?\d+(?:\.\d+)?")
 REFUSED = "the model refused to answer"
 CUT_OFF_TEXT = re.compile(r"\s*(?:```(?:json)?\s*)?\{\s*\"value\"\s*:")
 
@@ -95,12 +93,13 @@ def read(type: Type, text: str, axes: Sequence[Axis] = (), locale: str = DEFAULT
     """
     if (error := too_long(text)) is not None:
         return ReadReply(None, error, "parse_failure")
+    text = ReplyText.parse(text).answer
     reader = _ValueReader({axis.name: axis for axis in axes}, locale)
     if holds_json(type):
         return _read_exactly(reader, type, text)
     found = find_all(text)
-    if WRITTEN.fullmatch(alone := THINKING.sub("", text).strip()):
-        found = [FoundJson(alone)]  # a number on its own was written by no rules of JSON
+    if len(found) == 1 and isinstance(found[0].value, int | float) and not isinstance(found[0].value, bool):
+        found = [FoundJson(text.strip())]  # a number on its own was written by no rules of JSON
     if isinstance(type, TextType):
         return _read_text(text, found)
     if isinstance(type, ChoiceType) and not told_apart(type.values):
@@ -156,8 +155,8 @@ def _read_text(text: str, found: Sequence[FoundJson]) -> ReadReply:
 @dataclass(frozen=True)
 class _ValueReader:
     axes: Mapping[str, Axis]
-    locale: str | None
-    """How texts write numbers; None where those at hand are plain."""
+    locale: str
+    """How texts write numbers."""
 
     def reply(self, type: Type, raw: Any, *, whole: bool) -> Any:
         """Return a value from the JSON of a whole reply, which may stand in an object or a list of its own."""
@@ -211,10 +210,9 @@ class _ValueReader:
                 return self.value(type, text)
             case ListType(of=of) | SetType(of=of) if not isinstance(of, TextType):
                 places = [] if BRACKET.search(unenclosed(text)) else [unenclosed(text)]
-            case IntegerType() | NumberType() if self.locale is not None:
-                return replace(self, locale=None)._alone(type, self._plain(text))
             case IntegerType() | NumberType():
-                places = numbers_alone(text)
+                if self._number(text, type.high if isinstance(type, IntegerType) else None) is not None:
+                    return self.value(type, text)
             case BoolType():
                 places = names_alone(text, BOOLS)
             case ChoiceType():
@@ -261,17 +259,16 @@ class _ValueReader:
         """Return a number that a text states; what is no text as it is."""
         if not isinstance(raw, str):
             return raw
-        try:
-            number = number_in(raw, scale, self.locale)
-        except OddNumberError as error:
-            raise Unreadable(str(error)) from None
+        number = self._number(raw, scale)
         if number is None:
             raise Unreadable(f"`{short(raw)}` is not one number")
         return number
 
-    def _plain(self, text: str) -> str:
-        """Return a text whose numbers are plain."""
-        return text if self.locale is None else plain_numbers(text, self.locale)
+    def _number(self, text: str, scale: int | None) -> int | float | None:
+        try:
+            return number_in(text, scale, self.locale)
+        except OddNumberError as error:
+            raise Unreadable(str(error)) from None
 
     def _items(self, of: Type, raw: Any) -> list[Any]:
         """Return the elements of a list, also of one written as lines or with commas."""
@@ -281,10 +278,12 @@ class _ValueReader:
         if not isinstance(raw, str) or not isinstance(inner, IntegerType | NumberType):
             return [self.value(of, part) for part in parts_of(raw)]
         try:
-            parts = numbers_listed(raw, self.locale)
+            numbers = numbers_listed(raw, self.locale)
         except OddNumberError as error:
             raise Unreadable(str(error)) from None
-        return [replace(self, locale=None).value(of, part) for part in parts]
+        if None in numbers:
+            raise Unreadable(f"`{short(raw)}` is no list of numbers")
+        return [self.value(of, number) for number in numbers]
 
     def _optional(self, of: Type, raw: Any) -> Any:
         if raw is None:

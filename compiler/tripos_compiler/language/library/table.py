@@ -36,9 +36,9 @@ VERSIONS: Mapping[str, int] = {
     "choice_letters": 2,
     "chosen_option": 2,
     "drawn": 2,
-    "final_number": 2,
-    "last_number": 2,
-    "number": 2,
+    "final_number": 3,
+    "last_number": 3,
+    "number": 3,
     "option_letters": 3,
     "right_or_wrong": 3,
 }
