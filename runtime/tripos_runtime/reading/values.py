@@ -63,7 +63,9 @@ from tripos_runtime.reading.plain_text import (
 )
 
 NOTHING = frozenset({"", "null", "none", "na", "无"})
-WRAPPERS = ("value", "answer", "result", "score")
+WRAPPERS = ("value", "answer", "result", "score", "rating", "答案", "结果", "得分", "分数", "评分")
+OTHERS = ("student", "correct", "reference", "expected", "gold", "学生", "正确", "参考", "标准")
+"""Begin names of what is no answer of the one that replies."""
 REFUSED = "the model refused to answer"
 CUT_OFF_TEXT = re.compile(r"\s*(?:```(?:json)?\s*)?\{\s*\"value\"\s*:")
 
@@ -167,7 +169,7 @@ class _ValueReader:
             wrapper = next((name for name in WRAPPERS if name in named), None)
             if wrapper is not None:
                 raw = named[wrapper]
-            elif len(raw) == 1:
+            elif len(raw) == 1 and not isinstance(type, IntegerType | NumberType):
                 raw = next(iter(raw.values()))
         return self.value(type, raw)
 
@@ -257,6 +259,11 @@ class _ValueReader:
 
     def _read_number(self, raw: Any, scale: int | None = None) -> Any:
         """Return a number that a text states; what is no text as it is."""
+        while isinstance(raw, list | dict) and len(raw) == 1:
+            ((name, inner),) = raw.items() if isinstance(raw, dict) else (("", raw[0]),)
+            if fold(str(name)).startswith(OTHERS):
+                break
+            raw = inner
         if not isinstance(raw, str):
             return raw
         number = self._number(raw, scale)

@@ -38,12 +38,12 @@ _PART = (
 )
 _CHINESE_LABEL = late_pattern(
     rf"(?P<before>{_PART}|中间|初步|部分|阶段性|错误|原来?的?|错的?)?"
-    r"(?P<final>最终的?|最后的?|正确的?)?(?:计算)?(?:(?P<answer>答案|解答)|结果)"
+    r"(?P<final>最终的?|最后的?|正确的?)?(?:计算)?(?:(?P<answer>答案|解答|(?<![\w])答(?=[:：]))|结果)[】\]]?"
     r"(?:(?P<sign>\s{0,3}[:：=])|(?P<says>\s{0,3}(?:应该|应当|应|就|便|也|正)?(?:[是为]|等于)\s{0,3}[:：=]?)"
-    r"|(?P<bare>\s{0,3}(?=[-$￥¥\d负\n])))"
+    r"|(?P<bare>\s{0,3}(?=[-–$￥¥\d负\n])))"
 )
 _ASIAN = late_pattern(
-    r"(?:答え|こたえ|解答|回答|정답|답|결과|उत्तर|الجواب|الإجابة)"
+    r"(?:答え|こたえ|解答|評価|評点|点数|回答|정답|답|결과|उत्तर|الجواب|الإجابة)"
     r"(?:(?:は|은|는)?[ \t]{0,3}[:：=]|(?:は|은|는)[ \t]{0,3}|[ \t]{0,3}है)"
 )
 _INDEFINITE = frozenset(("a", "an"))
@@ -77,10 +77,10 @@ _EXPLAINS = late_pattern(
     re.I | re.M,
 )
 _SCORE_NOUN = late_pattern(
-    r"(?<!\w)(?P<before>(?:[\w']+ ){0,2})(?P<noun>scores?|ratings?|marks?|grades?|points?|verdict|assessment|punktzahl|bewertung|note|puntuación|puntaje"
-    r"|nota|calificación|punteggio|voto|оценка)(?!\w)[\"'\]]{0,2}"
-    r"(?: ?\([^()\n]{0,40}\))?(?: (?:for|of|to) (?:(?:the|this|that) )?[\w']{1,20}){0,2}"
-    r"\s{0,3}(?:(?P<sign>[:：=]|[—–-](?=\s)|->|→|⇒)|(?P<says>is|was|are|would be|should be|comes to|of|at|ist|est|lautet|es|è)\b)"
+    r"(?<!\w)(?P<before>(?:[\w']+ ){0,2})(?P<noun>scores?|ratings?|marks?|grades?|points?|verdict|assessment|overall|total|gesamt(?:punktzahl|note|wertung)?|punktzahl|bewertung|note|puntuación|puntaje"
+    r"|note finale|nota|calificación|punteggio|voto|оценка)(?!\w)[\"'\]]{0,2}"
+    r"(?: ?\([^()\n]{0,40}\))?(?: on a scale (?:of|from) \d{1,3} ?(?:to|-) ?\d{1,3})?(?: (?:for|of|to) (?:(?:the|this|that) )?[\w']{1,20}){0,2}"
+    r"\s{0,3}(?:(?P<sign>[:：=]|[—–-](?=\s)|->|→|⇒|\|(?=[ *]{0,3}\d))|(?P<bare>(?=\s?\d))|(?P<says>is|was|are|would be|should be|comes to|of|at|ist|est|lautet|es|è)\b)"
     r"[ \t]{0,3}[:：=]?",
     re.I,
 )
@@ -94,8 +94,11 @@ _FILLER = (
     r"|summary|translation|story|argument|submission|perfect|strong|weak|fair|good|generous|low|high)\s){0,6}"
 )
 _SCORE_VERB = late_pattern(
-    rf"(?<!\w)(?P<verb>give|giving|gives|gave|award(?:ed|ing|s)?|assign(?:ed|ing|s)?|rate[ds]?|rating|score[ds]?|scoring|grade[ds]?"
-    rf"|mark(?:ed)?|deserves?|merits?|earns?|gets?|receives?|warrants?|gebe|vergebe|verdient|donne|mérite|doy|merece)\s{{1,3}}"
+    r"(?<!\w)(?P<verb>give|giving|gives|gave|award(?:ed|ing|s)?|assign(?:ed|ing|s)?|deserves?|merits?|earns?|gets?|receives?"
+    r"|warrants?|(?:i|i'd|i'll|we|we'd|would|will|can|to|me|be|is|am)\s(?:rate[ds]?|scor(?:e[ds]?|ing)|grade[ds]?|mark(?:ed)?|say|put|go with)"
+    r"|settle on|rated|gebe|vergebe|verdient|donne|mérite|doy|merece|ставлю"
+    r"|(?:reply|response|answer|essay|this|it|that|performance|work|which|he|she|they)\s(?:is|was|would be)(?: only| easily| clearly| still)?(?=\san?\s)"
+    r"|(?:so|hence|therefore|thus|overall|altogether|finally|accordingly|in total|in sum|(?:lowers?|reduces?|brings?|bringing|raises?) (?:it|this|the score) (?:down |up )?to|as it stands|daher|also|donc|所以|因此|综上))[,:]?\s{1,2}"
     rf"{_FILLER}(?=[-$*\"'(\[]{{0,3}}\d)",
     re.I,
 )
@@ -107,7 +110,15 @@ _NO_SCORE = frozenset(
     original expected required needed reference question exclamation check key bullet decimal data out these those two
     three four five several many all no not student's his her their pass""".split()
 )
-_DENIES = late_pattern(r"(?:\bnot|n't|\bnever|\bcannot|\bwithout|\bnor|\bneither|不能?|没有?|别|未|无法)\W*(?:[\w']+\W+){0,2}\Z", re.I)
+_DENIES = late_pattern(
+    r"(?:(?:\bnot|n't|\bnever|\bcannot|\bwithout|\bnor|\bneither)\W*(?:[\w']+\W+){0,2}|(?:不|没有?|别|未|无法|难以)[\u3400-\u9fff]{0,3})\Z",
+    re.I,
+)
+_BARE_SCORE = frozenset(("final", "overall", "total", "my"))
+_OTHER_ONE = late_pattern(r"\b(?:other|another|previous) (?:response|reply|answer|one|student|essay)\b|另一|其他", re.I)
+_IF = late_pattern(r"\b(?:if|unless|suppose)\b|如果|假如|若是|要是", re.I)
+_CLAUSE = late_pattern(r"[,，;；、]|\bbut\b|但")
+_WOULD = late_pattern(r"\b(?:would|wäre|serait|sería)\b", re.I)
 _SUPPOSES = late_pattern(r"\b(?:if|unless|suppose|had|would have|could have|might have|were it)\b|如果|假如|若是|要是|本来|原本", re.I)
 
 
@@ -140,7 +151,7 @@ def labels_of(text: str) -> list[Label]:
             (found if strength else weak).append(label)
     for chinese in _CHINESE_LABEL.finditer(text):
         strength = _chinese_label(text, chinese)
-        if strength is not None:
+        if strength is not None and _IF.search(_SENTENCE_END.split(text[max(0, chinese.start() - _FAR) : chinese.start()])[-1]) is None:
             others = _OTHERS_HAN.search(text, max(0, chinese.start() - 12), chinese.start()) is not None
             correct = (chinese["final"] or "").startswith("正确")
             label = Label(
@@ -165,6 +176,8 @@ def score_labels(text: str) -> list[Label]:
     found: list[Label] = []
     for noun in _SCORE_NOUN.finditer(text):
         words = noun["before"].casefold().split()
+        if noun["bare"] is not None and not _BARE_SCORE.intersection((*words, noun["noun"].casefold())):
+            continue
         if not _NO_SCORE.intersection(words) and _affirms(text, noun.start()):
             found.append(Label(noun.start(), noun.end(), "final" in words, _heads(text, noun.start()) and noun["sign"] is not None))
     for noun in _SCORE_HAN.finditer(text):
@@ -189,7 +202,10 @@ def explanations(text: str) -> list[int]:
 def _affirms(text: str, start: int) -> bool:
     """Return true if nothing in its sentence before a place denies or only supposes what is said there."""
     ahead = _SENTENCE_END.split(text[max(0, start - _FAR) : start])[-1]
-    return _DENIES.search(ahead) is None and _SUPPOSES.search(ahead) is None
+    clause = _CLAUSE.split(ahead)[-1]
+    if _OTHER_ONE.search(clause) is not None or _DENIES.search(clause) is not None:
+        return False
+    return _IF.search(ahead) is None and _SUPPOSES.search(clause) is None
 
 
 def _has_another(text: str, start: int) -> bool:
@@ -215,6 +231,8 @@ def _worded(text: str, label: re.Match[str]) -> tuple[bool | None, Label]:
         correct or word in _OTHERS,
     )
     if word in _ON_THE_WAY or word.endswith(("'s", "s'")) or (english and word in _INDEFINITE):
+        return None, said
+    if _WOULD.search(label[0]) is not None and _SUPPOSES.search(_SENTENCE_END.split(ahead)[-1]) is not None:
         return None, said
     if label["bare"] is not None:
         sure = heads or final is not None or (label["answer"] is not None and word in _OWN)

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 from tripos_compiler.language.replies.late_patterns import late_pattern
 from tripos_compiler.language.replies.locales import CASED, ODD, odd_number
 from tripos_compiler.language.replies.number_labels import Label, explanations, labels_of, score_labels
-from tripos_compiler.language.replies.number_text import number_text
+from tripos_compiler.language.replies.number_text import CLOSES, OPENS, number_text
 from tripos_compiler.source import dataclass
 
 Policy = Literal["whole", "last", "final", "stated"]
@@ -52,6 +52,8 @@ class NumberReading(NamedTuple):
 
 
 NOTHING = NumberReading()
+_DENIED = NumberReading()
+"""What says only which number it is not."""
 
 # --- the scanner ---
 
@@ -71,14 +73,14 @@ _TOKEN = late_pattern(
     rf"(?P<date>(?<!\d)(?:\d{{4}}-\d{{1,2}}-\d{{1,2}}|\d{{1,4}}/\d{{1,2}}/\d{{1,4}}|\d{{1,2}}:\d{{2}}(?::\d{{2}})?)(?!\d)"
     r"|(?<!\d)\d{4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|(?<!\d)\d{1,2}月\d{1,2}[日号])"
     rf"|(?P<broken>{_FREE}\d{{1,300}}(?:_\d{{1,300}})+|\\sqrt\s?(?:\[[^\[\]]{{0,9}}\])?\s?(?:\{{[^{{}}]{{0,80}}\}}|\d)"
-    rf"|√\s?\(?\d{{0,300}})"
+    rf"|√\s?\(?\d{{0,300}}|∞)"
     rf"|(?P<latex>(?:{_FREE}(?P<latex_whole>\d{{1,300}})\s?)?\\[dtc]?frac\s?(?:\{{(?P<top>[^{{}}]{{0,60}})\}}|(?P<top1>\d))\s?"
     rf"(?:\{{(?P<bottom>[^{{}}]{{0,60}})\}}|(?P<bottom1>\d)))"
     r"|(?P<vulgar>(?:(?<![\d.])(?P<vulgar_whole>\d{1,300})\s?)?(?P<sign>[¼-¾⅐-⅞]))"
     rf"|(?P<parts>(?:(?P<parts_whole>{_AMOUNT})又)?(?P<parts_bottom>{_AMOUNT})分之(?P<parts_top>[{_HAN}]{{1,30}}(?:点[{_HAN}]{{1,30}})?|{_D}))"
     rf"|(?P<mixed>{_FREE}(?P<mixed_whole>\d{{1,15}}|[{_HAN}]{{1,9}}(?=又))(?:\s?又\s?|\s(?:and\s)?)(?P<mixed_top>\d{{1,9}})\s?/\s?(?P<mixed_bottom>\d{{1,9}})(?![\d/]|\.\d))"
     rf"|(?P<ratio>{_FREE}(?P<ratio_top>{_D})\s?/\s?(?P<ratio_bottom>-?{_D})(?!\d|\s?/))"
-    rf"|(?P<science>{_FREE}(?P<times>{_D})\s?(?:×|[xX]|\*|·)\s?10(?P<science_power>{_POWER}))"
+    rf"|(?P<science>{_FREE}(?P<times>{_D})\s{{0,3}}(?:×|[xX]|\*|·|times)\s{{0,3}}10(?P<science_power>{_POWER}))"
     rf"|(?P<power>(?:{_FREE}(?P<base>{_D})|\((?P<signed>\s?[-–]\s?{_D})\s?\))(?P<power_power>{_POWER}))"
     rf"|(?P<exponent>{_FREE}{_D}[eE][-+]?\d{{1,3}}(?![{CASED}\d]))"
     rf"|(?P<ten_thousands>(?<![A-Za-z\d.]){_D}\s?[十百千万亿兆](?:[十百千万亿兆]|\d{{1,15}}(?=[十百千万亿])){{0,12}}(?![克米瓦卡焦伏赫帕兆字分]))"
@@ -86,8 +88,8 @@ _TOKEN = late_pattern(
     rf"|(?P<han>(?<![第{_HAN}])[{_HAN}]+(?:点[{_HAN}]+)?(?!分之))"
 )
 _ORDINAL = late_pattern(rf"(?:st|nd|rd|th)(?![{CASED}])")
-_ALGEBRA = late_pattern(rf"(?:[xyznijqrwθαβλ](?![{CASED}]|\s?\d)|[π√])|\s?(?:[π√]|\\(?:sqrt|d?frac|log|ln|sin|cos|tan|binom)\b)|\s?\^|[①-⓿❶-➓]|[{_RAISED}]")
-_ENCLOSED = "①-⓿❶-➓"
+_ALGEBRA = late_pattern(rf"(?:[BDEGOPQRUXYZ](?![{CASED}\d])|[xyznijqrwθαβλ](?![{CASED}]|\s?\d)|[π√])|\s?(?:[π√]|\\(?:sqrt|d?frac|log|ln|sin|cos|tan|binom)\b)|\s?\^|[①-⓿❶-➓]|[{_RAISED}]")
+_FUNCTION = late_pattern(r"(?:\\(?:log|ln|lg|sin|cos|tan|exp|binom|sqrt|sum|int|prod|gcd)\S{0,9}|(?<![\w])(?:log|ln|lg|sin|cos|tan)_?\d{0,3})\s?[({]?\Z")
 _PERCENT = late_pattern(r"\s?(?:%|(?:per ?cent|prozent|pour ?cent|por ciento|percento|procent)(?!\w))", 2)
 _LONG_SCALE = frozenset("de fr es it nl pl da sv nb nn no fi hu cs sk sl hr sr bg uk".split())
 """Languages in which a billion is a million millions."""
@@ -102,23 +104,23 @@ _MAGNITUDES = {
     "trillionen": 18,
 }
 _MAGNITUDE = late_pattern(
-    rf"[\s-]?(?:{'|'.join(f'(?P<e{power}>{words})' for words, power in _MAGNITUDES.items())}"
+    rf"(?:\s{{0,3}}|-)(?:{'|'.join(f'(?P<e{power}>{words})' for words, power in _MAGNITUDES.items())}"
     rf"|(?P<billion>billions?)|(?P<trillion>trillions?)|(?P<mil>mil)|(?P<dozen>dozens?|dutzend))(?![{CASED}\d])"
-    rf"|(?P<k>k)(?![{CASED}\d])|(?P<upper>[KMBT])(?![{CASED}\d/²³])",
+    rf"|(?-i:(?P<k>k)(?![{CASED}\d])|(?P<upper>[KMBT])(?![{CASED}\d/²³]))",
     2,
 )
 _UPPER = {"K": 3, "M": 6, "B": 9, "T": 12}
 _AND_MORE = late_pattern(rf"\s?(?:and\s|und\s|et\s|,\s)?(?P<more>{_D})")
 _HALF = late_pattern(r"\s(?:and a half|et demie?|y media?|und ein(?:e|en)? halbe?[rsn]?)\b|(?<=[\d])\s?[分点个]半(?!\w*\d)", 2)
 _MINUS = late_pattern(
-    r"(?:(?P<word>(?<!\w)(?:minus|negative|moins|menos|meno|minus|negativ|négatif|минус)\s{1,2})|(?P<han>负|零下|マイナス)\s?"
+    rf"(?:(?P<word>(?<![{CASED}\d])(?:minus|negative|moins|menos|meno|minus|negativ|négatif|минус)\s{{1,2}})|(?P<han>负|零下|マイナス)\s?"
     rf"|(?P<mark>[-+–—±])(?P<gap>\s?))?(?:{_CURRENCY}\s?(?P<second>[-–])?)?\(?\Z",
     2,
 )
 _SIGN_FITS = late_pattern(
     r"(?:\A|[=:：,，;.!?？。！；(（\[{\"'“”「《—$|>≈⇒\n]|(?:^|[^\w])(?:is|are|was|be|to|of|equals?|exactly|by|at|and|then|i\.e\."
     r"|ist|sind|beträgt|lautet|est|vaut|égale?|es|son|è|é|равно|about|approximately|roughly|answer|result|value|score"
-    r"|so|hence|therefore|get|gives?|yields?|####?)|[是为得于即到约达:#])\s*\Z",
+    r"|so|hence|therefore|get|gives?|yields?|####?)|[是为得于即到约达はが:#])\s*\Z",
     2,
 )
 _ABOUT_BEFORE = late_pattern(
@@ -127,7 +129,8 @@ _ABOUT_BEFORE = late_pattern(
     r"|greater than|larger than|smaller than|not (?:more|less) than|beyond|exceeds?"
     r"|etwa|ungefähr|rund|knapp|mindestens|höchstens|über|unter|fast|mehr als|weniger als"
     r"|environ|presque|au moins|au plus|plus de|moins de|aproximadamente|cerca de|alrededor de|casi|más de|menos de)"
-    r"\s{1,2}(?:the |a |an )?|[~<>≤≥≲≳∼]\s?=?\s?|(?:大约|大概|约为?|将近|接近|近|至少|至多|最多|最少|超过|不到|不足|少于|多于|大于|小于|高于|低于|几乎|差不多)(?:是|有)?\s?)"
+    r"\s{1,2}(?:the |a |an )?|(?:(?:could|might|may)(?: well)? be|maybe|perhaps|possibly|(?:better|worse|higher|lower|stronger|weaker) than|closer to|short of|shy of)\s(?:a |an )?"
+    r"|(?:[~≤≥≲≳∼]|(?<![=\-\w>])[<>]|(?<=\b[a-zA-Z])[<>])\s?=?\s?|(?:也许|可能|或许)是?\s?|(?:大约|大概|约为?|将近|接近|近|至少|至多|最多|最少|超过|不到|不足|少于|多于|大于|小于|高于|低于|几乎|差不多)(?:是|有)?\s?)"
     rf"(?:{_CURRENCY}\s?)?\Z",
     2,
 )
@@ -197,6 +200,7 @@ def _token(plain: str, found: re.Match[str], locale: str) -> NumberToken | None:
         value, end = value + Fraction(1, 2), half.end()
     sign, start, unsure = _sign(plain, start)
     broken = broken or unsure or _ALGEBRA.match(plain, end) is not None
+    broken = broken or _FUNCTION.search(plain, max(0, start - 24), start) is not None
     if broken:
         return NumberToken(start, end, "broken")
     percent = _PERCENT.match(plain, end) is not None or (kind == "parts" and found["parts_bottom"] in ("百", "100"))
@@ -382,13 +386,15 @@ def _sign(plain: str, start: int) -> tuple[int, int, bool]:
     if found["han"] is not None:
         return -sign, found.start(), False
     if found["mark"] == "±":
-        return sign, begin, False
+        return sign, found.start(), True
     last = bare[-1:]
+    if bare.endswith(("-(", "–(", "(-", "--")):
+        return sign, begin, True
     if found["gap"]:
         if found["mark"] == "—" or found["mark"] == "+":
             return sign, begin, False
         alone = not plain[: found.start()].strip() and f"\n{found['mark']} " not in plain
-        fits = last in tuple("=:：＝(（≈⇒") if last else alone
+        fits = last in tuple("=:：＝(（≈⇒{[") if last else alone
         return (-sign, found.start(), False) if fits else (sign, begin, False)
     if found["mark"] == "+":
         return sign, (begin if last and (last.isalnum() or last in ")]}%") else found.start()), False
@@ -396,28 +402,28 @@ def _sign(plain: str, start: int) -> tuple[int, int, bool]:
     number_before = last.isdigit() or last in tuple(")]}%°½¼¾") or (last == "$" and touching != " ")
     word_before = touching.isalnum() or touching in tuple(")]}%°\"'_")
     if word_before or number_before:
-        if word_before and not _is_han(touching):
-            return sign, begin, False
-        if number_before:
+        if number_before or not touching.isalpha() or _CASED.fullmatch(touching) is not None:
             return sign, begin, False
     return -sign, found.start(), False
 
 
-def _is_han(character: str) -> bool:
-    return "\u3400" <= character <= "\u9fff"
+_CASED = late_pattern(rf"[{CASED}]")
 
 
 def _is_han_number(plain: str, found: re.Match[str]) -> bool:
     """Return true if Chinese numerals within a text are a number, and not a word or a part of one."""
     said, end = found[0], found.end()
-    if said in _NOT_ONE or (said == "一" and plain[end : end + 1] in _WORDS_OF_ONE):
+    alone = _ALONE.sub("", plain) == said
+    if (said in _NOT_ONE and not alone) or (said == "一" and plain[end : end + 1] in _WORDS_OF_ONE):
         return False
     if _STATED_BEFORE.search(plain, max(0, found.start() - 4), found.start()) is not None:
         return True
-    alone = plain.strip(" 。.*$\n") in (said, f"负{said}", f"-{said}")
     return alone or plain[max(0, found.start() - 1) : found.start()] == "\n" or (
         len(said) > 1 and said[0] not in "百千万亿"
     )
+
+
+_ALONE = late_pattern(r"\A[\s*$]*[负-]?|(?:[分点星个元]|颗星)?[\s。.*$]*\Z")
 
 
 def _chinese(text: str) -> Fraction | None:
@@ -483,10 +489,10 @@ _PIECES = late_pattern(r"(\d+(?:\.\d+)?)|([十百千万亿兆])")
 
 _BOX = late_pattern(r"\\(?:boxed|fbox)\s{0,9}\{|\\.|[{}]", re.DOTALL)
 _HASHES = late_pattern(r"####[ \t]{0,9}(?=[^\s#])([^\n]{1,200})")
-_ENUMERATED = late_pattern(r"\(?\d{1,3}[.):]\s+\S|\d{1,3}[.)]\S")
-_ANSWER_TAG = late_pattern(r"<(?P<name>answer|final_answer|final|result|score|solution)>(?P<inside>[^<>]{0,2000})</(?P=name)>", re.I)
-_SENTENCE = late_pattern(r"[.;!?](?=\s)|[。；！？]|[.;!](?=\"?\Z)")
-_STOP = late_pattern(r"[.;!?](?=\s|\"|\Z)|[。；！？\n]")
+_ENUMERATED = late_pattern(r"\(?\d{1,3}[.)]\s+(?=\S)")
+_ANSWER_TAG = late_pattern(rf"{OPENS}([^{OPENS}{CLOSES}]{{1,2000}})(?:{CLOSES}|\Z)")
+_SENTENCE = late_pattern(r"(?<!max)(?<!\bca)(?<!approx)(?<!i\.e)(?<!e\.g)(?<!\bno)[.;!?](?=\s)|[。；！？]|[.;!](?=\"?\Z)")
+_STOP = late_pattern(r"(?<!max)(?<!\bca)(?<!approx)(?<!i\.e)(?<!e\.g)(?<!\bno)[.;!?](?=\s|\"|\Z)|[。；！？\n]")
 _ASIDE = late_pattern(r"\([^()\n]{0,200}\)")
 _WAS = late_pattern(r"\(\s?(?:was|were|previously|formerly|originally|or|maybe|perhaps|possibly|not sure|before|instead of|down from|up from|earlier|原来|之前|或|可能)", re.I)
 _BARE = late_pattern(rf"\(\s?[-–$=≈]?\s?{_D}\s?%?\s?\)")
@@ -496,12 +502,16 @@ _CUT = late_pattern(
     re.I,
 )
 _NEGATOR = late_pattern(
-    r"(?:(?:\bnot|n't|\bnever|\bneither|\bnor|\bcannot|\bcan not|\brather than|\binstead of|\bother than|\bexcept|\bwithout|≠|\bnicht|\bkein\w{0,2}|\bpas|\bnon\b(?! -)"
+    r"(?:(?:\bnot|n't|\bnever|\bneither|\bnor|\bcannot|\bcan not|\brather than|\binstead of|\bother than|\bexcept|\bwithout|\banything but|\bfar from|\ball but|≠|\bnicht|\bkein\w{0,2}|\bpas|\bnon\b(?! -)"
     r"|不是|不等于|不为|并非|并不是|没有|不能是|绝非|不可能是|除了|而非|难以|未必)\W*(?:[\w']+\W+){0,2}\W*)\Z",
     re.I,
 )
+_IS_NOT = late_pattern(
+    r"(?:(?:answer|result|solution)\b[^.!?\n]{0,12}(?:\bnot|n't|\bcannot)(?: be)?|(?:答案|结果)(?:并?不|绝不|不可能|不会)(?:是|为|等于)|anything but)\W{0,3}\Z", re.I
+)
+_TURNS = late_pattern(r"[,，;；]|(?<!anything )(?<!all )\bbut\b|\bit is\b|\bit's\b|\bsondern\b|\bmais\b|\bsino\b|而是", re.I)
 _SCALE = late_pattern(
-    rf"(?:\s?(?:分|points?|pts?|marks?|stars?|punkte|puntos))?\s?\(?,?\s?(?:out of|of|von|sur|de|su|/|over|on a scale of|max(?:imum)?\.?(?: of)?|满分(?:为|是)?:?|共)"
+    rf"(?:\s?(?:分|点|points?|pts?|marks?|stars?|punkte|puntos|балл\w{0,2}))?\s?\(?,?\s?(?:out of|of|von|sur|de|su|sobre|из|/|over|on a scale of|max(?:imum)?\.?(?: of)?|(?:von|of|out of) max(?:imum|imal)?\.?|满分(?:为|是)?:?|共)"
     rf"(?: (?:a |the )?(?:possible|total|maximum)(?: of)?)?\s?\Z",
     re.I,
 )
@@ -511,8 +521,8 @@ _SEVERAL = late_pattern(
     rf"\s?(?:(?:or|and|maybe|perhaps|possibly|even|else|[a-zA-Z]\s?=)\s?)?[\[({{\"'$]{{0,2}}\s?",
     re.I,
 )
-_OPERATOR = late_pattern(r"\s?\)?\s?(?:[+×xX*·÷/^:-]|\s[–]\s|plus|minus|times|divided by|multiplied by|乘以?|加上?|减去?|除以)\s?\(?\s?", re.I)
-_ASSIGNMENTS = late_pattern(r"(?<![A-Za-z])([A-Za-z])\s?=[^=,;\n]{1,60}(?:,|;|\bor\b|\band\b|\boder\b|\bund\b|\bet\b|\bou\b|或|和|、)\s{0,3}(?:[A-Za-z]\s?=|\Z)")
+_OPERATOR = late_pattern(r"\s?\)?\s?(?:[+×xX*·÷/^-]|:(?!\s)|\s[–]\s|plus|minus|times|divided by|multiplied by|乘以?|加上?|减去?|除以)\s?\(?\s?", re.I)
+_ASSIGNMENTS = late_pattern(r"(?<![A-Za-z])[A-Za-z](?:_\{?\w{1,2}\}?)?\s?=[^=,;\n]{1,60}(?:,|;|\bor\b|\band\b|\boder\b|\bund\b|\bet\b|\bou\b|或|和|、)\s{0,3}(?:[A-Za-z](?:_\{?\w{1,2}\}?)?\s?=|\Z)")
 _QUOTED = late_pattern(r"\"[^\"\n]{1,400}\"|「[^「」\n]{1,400}」|『[^『』\n]{1,400}』|«[^«»\n]{1,400}»")
 _WORD = late_pattern(r"[^\W\d_]")
 _LEADING = late_pattern(
@@ -522,17 +532,38 @@ _LEADING = late_pattern(
 )
 _SCORE_TAIL = late_pattern(
     r"[*_\"'\])}$]{0,3}\s?(?:\Z|[.,;:!?。，；！、\n(\[]|/|分|points?\b|pts?\b|stars?\b|out of\b|of\b|marks?\b|%|percent|because\b|since\b|as\b|for\b|and\b|but\b|overall\b|in total\b|here\b|[-–—]\s"
-    r"|on a\b|on the\b|星|punkte|puntos|points|sur\b|von\b|de\b|would\b|is\b|seems\b|feels\b|given\b|due\b|with\b|\+)",
+    r"|on a\b|on the\b|星|punkte|puntos|points|sur\b|von\b|de\b|would\b|is\b|seems\b|feels\b|given\b|due\b|with\b|rather\b|instead\b|not\b|if\b|although\b|though\b|to\b|based\b|now\b|this\b|\||点|балл|颗|from\b)",
     re.I,
 )
 _OF_OTHERS = late_pattern(
-    r"\b(?:student|pupil|candidate|response|reply|essay|text|author|question|problem|correct|expected|reference|gold|claims?|says?|said|states?|answered|wrote|writes|the answer|its answer|their answer)\b|学生|考生|回答|原文|题目|正确|参考|标准",
+    r"\b(?:student(?!'s (?:score|mark|grade))|pupil|candidate|response says|reply says|author|question|problem|correct answer|expected|reference|gold|maximum|max|highest|minimum|lowest|deduct\w*|loses?|lost|subtract\w*|takes? off|claims?|says?|said|states?|answered|wrote|writes|the answer|its answer|their answer|the right answer)\b|学生|考生|另一|其他|原文|题目|正确答案|参考|标准|最高|最低|满分(?!\d+分?\)?[,，.。]?得)|扣|减",
     re.I,
 )
 _SHORT = 80
 """Characters of a text so short that the one number in it is what it says."""
 _BRACKETS = late_pattern(r"[\[\]{}]")
-_JSON_BEGUN = late_pattern(r"""\{\s*["']|\[\s*["{\[]""")
+_JSON_BEGUN = late_pattern(r"""\{\s*["']|\[\s*["{]|\[\s*\[(?!\s?[-\d.,/]+\s?\]\])""")
+_THAT_IS = late_pattern(r",?\s(?:i\.e\.|that is|namely|in other words|d\.h\.|c'est-à-dire)[,:]?\s", re.I)
+_ANOTHER = late_pattern(r"\s?[,;]\s(?:and |but |while )?(?:the )?(?:response|answer|reply|student|option|model|assistant|other|second)\b", re.I)
+_CORRECTS = late_pattern(
+    r"\b(?:wait|actually|correction|scratch that|i mean|make that|on second thought|sorry)\b[,:;]?|\bno,|不对[,，]?(?:应该?是)?|更正[:：]?(?:为|应为)?|等等[,，]?|错了[,，]?|应改为",
+    re.I,
+)
+_SCALE_PHRASE = late_pattern(
+    rf"\b(?:on |using )?(?:a|the) (?:scale|range) (?:of|from) {_D} ?(?:to|-|–) ?{_D}|\({_D} ?(?:-|–|to) ?{_D}\)(?=\s?[:：])|满分(?:为|是)?{_D}分?[,，]?|{_D}点満点中",
+    re.I,
+)
+_ENUMERATES = late_pattern(
+    r"\b(?:section|page|step|question|problem|part|figure|fig\.|table|chapter|example|exercise|line|criterion|item|task|case|equation|paragraph"
+    r"|top|level|option|rule|version|type|phase|stage|schritt|aufgabe|étape|paso)\s(?:no\.?\s|number\s|#)?\Z|(?:步骤|问题|题目|例)\s?\Z",
+    re.I,
+)
+_PART_OF = late_pattern(r"\sof\b(?! the (?:score|points|marks))|\s(?:students|people|times|cases)\b", re.I)
+_IF_THEN = late_pattern(r"\b(?:if|unless|had|were)\b", re.I)
+_WOULD = late_pattern(r"\b(?:would|could|might)\b|'d\b", re.I)
+_I_HAVE = late_pattern(r"\W{0,3}(?:I|we) (?:have|need|would|will|can)\b", re.I)
+_STARS = late_pattern(r"(?:rating|score)?:?\s?(?P<full>(?:[★⭐]\ufe0f?){1,10})[☆]{0,9}", re.I)
+_MOST_LINES = 200
 
 
 def read_number(text: str, locale: str, policy: Policy, scale: float | None = None) -> NumberReading:
@@ -558,8 +589,7 @@ def read_number(text: str, locale: str, policy: Policy, scale: float | None = No
         case "last":
             return reader.last()
         case "final":
-            found = reader.form() or reader.label(labels_of(plain))
-            return reader.last() if found is None else found
+            return reader.form() or reader.label(labels_of(plain)) or reader.arrived()
         case "stated":
             return reader.stated()
 
@@ -588,6 +618,21 @@ class _Reader:
         """Return the tokens that begin between two places."""
         return list(self.tokens[bisect_left(self._starts, start) : bisect_left(self._starts, end)])
 
+    def meant(self, start: int, end: int) -> list[NumberToken]:
+        """Return the numbers between two places without those of names (`step 2`) and of scales (`from 1 to 10`); with
+        none, those in words."""
+        every = self.between(start, end)
+        if not every:
+            return _worded_numbers(self.plain, start, end)
+        scales = [found.span() for found in _SCALE_PHRASE.finditer(self.plain, start, end)]
+        return [
+            token
+            for token in every
+            if token.kind != "name"
+            and _ENUMERATES.search(self.plain, max(start, token.start - 20), token.start) is None
+            and not any(a <= token.start < b for a, b in scales)
+        ]
+
     def whole(self) -> NumberReading:
         plain = self.plain
         if (box := self._box()) is not None and _EMPTY_BEFORE.fullmatch(plain, 0, box[0]) and _EMPTY_BEHIND.fullmatch(plain, box[2]):
@@ -607,6 +652,16 @@ class _Reader:
                 return _said(token)
         return NOTHING
 
+    def arrived(self) -> NumberReading:
+        """Return the last number, where nothing is announced: nothing if it is denied to be the answer, and one in
+        words if it is the only one."""
+        token = next((token for token in reversed(self.tokens) if token.kind != "name"), None)
+        if token is None:
+            words = _worded_numbers(self.plain, 0, len(self.plain)) if len(self.plain) <= _SHORT else []
+            return _said(words[0]) if len(words) == 1 and words[0].value != 1 and not words[0].rough else NOTHING
+        since = max(0, token.start - 40)
+        return NOTHING if _IS_NOT.search(self.plain, since, token.start) is not None else _said(token)
+
     def form(self) -> NumberReading | None:
         """Return what the last explicit final form says; None where none has a number."""
         forms: list[tuple[int, int, int]] = []
@@ -614,8 +669,8 @@ class _Reader:
             forms.append((box[0], box[1], box[2] - 1))
         if "####" in self.plain:
             forms += [(found.start(), *found.span(1)) for found in _HASHES.finditer(self.plain) if self._ends(found)]
-        if "</" in self.plain:
-            forms += [(found.start(), *found.span("inside")) for found in _ANSWER_TAG.finditer(self.plain)]
+        if OPENS in self.plain:
+            forms += [(found.start(), *self._sentence(found.start(1), found.end())) for found in _ANSWER_TAG.finditer(self.plain)]
         for label in self._affirmed(labels_of(self.plain) + (score_labels(self.plain) if self.scale is not None else [])):
             if label.final and not (label.others and self.scale is not None):
                 forms.append((label.start, *self._sentence(label.end)))
@@ -635,12 +690,25 @@ class _Reader:
                 found = [said for label, said in zip(labels, found, strict=True) if label.start < head]
                 labels = [label for label in labels if label.start < head]
                 break
+        denied = False
         for label, said in zip(reversed(labels), reversed(found), strict=True):
-            if said is not None:
-                return said
-            if label.heads and _WORD.search(self.plain, *self._sentence(label.end)) is not None:
+            if said is _DENIED:
+                denied = True
+            elif said is not None:
+                return self._corrected(label, said)
+            elif label.heads and _WORD.search(self.plain, *self._sentence(label.end)) is not None:
                 return NOTHING  # `Answer: unknown`
-        return None
+        return NOTHING if denied and self.strict else None
+
+    def _corrected(self, label: Label, said: NumberReading) -> NumberReading:
+        """Return what is said instead in the same line: `48… wait, 42`."""
+        line_end = self.plain.find("\n", self._sentence(label.end)[0])
+        line_end = len(self.plain) if line_end < 0 else line_end
+        tokens = self.between(label.end, line_end)
+        cue = _CORRECTS.search(self.plain, tokens[0].end, line_end) if tokens else None
+        if cue is None:
+            return said
+        return self.one(*self._sentence(cue.end(), line_end)) or NOTHING
 
     def stated(self) -> NumberReading:
         if _JSON_BEGUN.search(self.plain) is not None:
@@ -649,10 +717,48 @@ class _Reader:
         if self.scale is None:
             found = self.form() or self.label(sorted(answers + [label for label in score_labels(self.plain) if not label.verb]))
         else:
-            found = self.form() or self.label(score_labels(self.plain))
+            found = self.form() or self.label(score_labels(self.plain)) or self._of_scale()
             if found is None:
                 found = self.label([label for label in answers if not label.others])
-        return self._mentioned() if found is None else found
+        return found or self._opening() or self._mentioned()
+
+    def _of_scale(self) -> NumberReading | None:
+        """Return the one number that is given as a part of the scale: `8/10`, `8 out of 10`."""
+        said: list[NumberReading] = []
+        quoted = [found.span() for found in _QUOTED.finditer(self.plain)]
+        for token, behind in zip(self.tokens, (*self.tokens[1:], None), strict=False):
+            over, end = token.over, token.end
+            if over is None and behind is not None and behind.value == self.scale:
+                if _SCALE.fullmatch(self.plain[token.end : behind.start][:40]) is not None:
+                    over, end = behind.value, behind.end
+            if over is None or over != self.scale or token.rough or any(a <= token.start < b for a, b in quoted):
+                continue
+            stop = _STOP.search(self.plain, end)
+            if (stop is not None and stop[0][0] in "?？") or self._denied(token, 0) or _PART_OF.match(self.plain, end):
+                continue
+            said.append(NumberReading(_number(token.top)) if token.over is not None else _said(token))
+        return said[0] if said and all(one == said[0] for one in said) else None
+
+    def _opening(self) -> NumberReading | None:
+        """Return the number that the first line is, where the others explain it."""
+        lines = [found.span() for found in _LINE.finditer(self.plain)]
+        if len(lines) < 2 or len(lines) > _MOST_LINES:
+            return None
+        found = [self._alone(*line) for line in lines]
+        return found[0] if found[0] is not None and not any(found[1:]) else None
+
+    def _alone(self, start: int, end: int) -> NumberReading | None:
+        """Return the number that a line is, with its unit; None where it says anything else."""
+        tokens = self.between(start, end)
+        if len(tokens) != 1 or tokens[0].rough or not _EMPTY_BEFORE.fullmatch(self.plain, start, tokens[0].start):
+            return None
+        token = tokens[0]
+        behind = _EMPTY_BEHIND if self.scale is None else _SCORE_END
+        if not behind.fullmatch(self.plain, token.end, end) and (
+            self.scale is not None or not _UNIT_END.fullmatch(self.plain, token.end, end)
+        ):
+            return None
+        return self._settled(token, None)
 
     def one(self, start: int, end: int) -> NumberReading | None:
         """Return the one number that a part of the text says; nothing where it says several; None where it has no
@@ -661,12 +767,15 @@ class _Reader:
 
     def _one(self, start: int, end: int, *, anchored: bool) -> NumberReading | None:
         plain = self.plain
-        every = self.between(start, end)
-        tokens = [token for token in every if token.kind != "name"]
+        tokens = self.meant(start, end)
         if not tokens:
-            return NOTHING if every and anchored else None
+            return NOTHING if anchored and self.between(start, end) else None
         if _ASSIGNMENTS.search(plain, start, end) is not None:
             return NOTHING
+        restated = _THAT_IS.search(plain, tokens[0].end, end)
+        if restated is not None:
+            first = self._one(start, restated.start(), anchored=anchored)
+            return first if first not in (None, NOTHING) else self._one(restated.end(), end, anchored=True)
         asides = [found.span() for found in _ASIDE.finditer(plain, start, end)]
         outside = [token for token in tokens if not any(a <= token.start and token.end <= b for a, b in asides)]
         if outside:
@@ -675,19 +784,19 @@ class _Reader:
                 if inside and inside[0].start > outside[0].start and self._disputes(a, b, inside, outside):
                     return NOTHING
             tokens = outside
-        equals = [place for place in range(tokens[0].start - 1, tokens[-1].end + 1) if plain[max(0, place) : place + 1] == "="]
+        equals = [place for place in range(tokens[0].start - 1, tokens[-1].end + 1) if plain[max(0, place) : place + 1] in ("=", "≈")]
         cut = _CUT.search(plain, tokens[0].end, end)
         limit = end if cut is None else cut.start()
         equals = [place for place in equals if start <= place < limit and plain[place - 1 : place] not in ("<", ">", "≤", "≥", "!")]
-        rounded = plain.find("≈", start, limit)
-        if rounded > tokens[0].start:
-            limit = rounded
         behind = [token for token in tokens if equals and equals[-1] < token.start < limit]
         if behind:
             start, tokens = equals[-1] + 1, behind
+        beyond = [token for token in tokens if token.start >= limit and not self._denied(token, start)]
         tokens = [token for token in tokens if token.start < limit]
         affirmed = [token for token in tokens if not self._denied(token, start)]
         if not affirmed:
+            return _DENIED
+        if not anchored and beyond and not self._led(affirmed[0], start):
             return NOTHING
         return self._first_of(affirmed, tokens, start, anchored)
 
@@ -698,6 +807,8 @@ class _Reader:
         if len(others) == 0:
             return self._settled(first, None)
         gap = self.plain[first.end : others[0].start]
+        if first.over is not None and _SCALE.fullmatch(gap) is not None or _ANOTHER.match(gap) is not None:
+            return NOTHING
         if _SCALE.fullmatch(gap) is not None and others[0].value is not None:
             if len(others) > 1 and not self._led(first, start):
                 return NOTHING
@@ -729,28 +840,37 @@ class _Reader:
                 return _said(token) if self.scale <= 1 else NOTHING
             if token.percent and self.scale != 100:
                 return NOTHING
-        if self.strict and self._exclaimed(token):
+        if self._exclaimed(token) or self._in_formula(token):
             return NOTHING
         return _said(token)
 
     def _exclaimed(self, token: NumberToken) -> bool:
-        """Return true if a number stands alone before a `!`, so that it may be a factorial."""
-        return self.plain[token.end : token.end + 1] == "!" and _WORD.search(self.plain) is None
+        """Return true if `!` behind a number is a factorial, as it is in a formula."""
+        return _FACTORIAL.match(self.plain, token.end) is not None
+
+    def _in_formula(self, token: NumberToken) -> bool:
+        """Return true if a number is a part of a formula with names, as of `x + 3`."""
+        return (
+            _FORMULA_BEFORE.search(self.plain, max(0, token.start - 8), token.start) is not None
+            or _FORMULA_BEHIND.match(self.plain, token.end) is not None
+        )
 
     def _denied(self, token: NumberToken, start: int) -> bool:
         since = max(start, token.start - 40)
         ahead = self.plain[since : token.start]
-        comma = max(ahead.rfind(","), ahead.rfind("，"))
-        return _NEGATOR.search(ahead[comma + 1 :] if comma >= 0 else ahead) is not None
+        turns = [found.end() for found in _TURNS.finditer(ahead)]
+        return _NEGATOR.search(ahead[turns[-1] :] if turns else ahead) is not None
 
     def _disputes(self, start: int, end: int, inside: list[NumberToken], outside: list[NumberToken]) -> bool:
         """Return true if what stands in brackets says another number for the same."""
         aside = self.plain[start:end]
         if _WAS.match(aside) is not None:
             return True
+        if inside[0].percent and not outside[0].percent:
+            return False
         return _BARE.fullmatch(aside) is not None and inside[0].value != outside[0].value and aside[1:2] != "-"
 
-    def _sentence(self, start: int) -> tuple[int, int]:
+    def _sentence(self, start: int, most: int | None = None) -> tuple[int, int]:
         """Return where the first sentence of the first line that is not blank begins and ends."""
         plain = self.plain
         begin = _NOT_BLANK.search(plain, start)
@@ -758,6 +878,7 @@ class _Reader:
             return start, start
         line_end = plain.find("\n", begin.start())
         line_end = len(plain) if line_end < 0 else line_end
+        line_end = line_end if most is None else min(line_end, most)
         if plain.find("\n", start, begin.start()) < 0:
             begin_at = start
         else:
@@ -769,9 +890,14 @@ class _Reader:
         """Return the score that a verb gives; None where it gives something else."""
         start, end = self._sentence(label.end)
         tokens = self.between(start, end)
-        if not tokens or _SCORE_TAIL.match(self.plain, tokens[0].end) is None:
+        if not tokens or _SCORE_TAIL.match(self.plain, tokens[0].end) is None or self._supposed(label.start, end):
             return None
         return self.one(start, end)
+
+    def _supposed(self, start: int, end: int) -> bool:
+        """Return true if a sentence only says how something would be if something else were."""
+        since = max(0, start - 60)
+        return _IF_THEN.search(self.plain, start, end) is not None and _WOULD.search(self.plain, since, end) is not None
 
     def _affirmed(self, labels: Sequence[Label]) -> list[Label]:
         """Return the labels that stand in no question and no quotation."""
@@ -804,21 +930,28 @@ class _Reader:
                     return NOTHING
             elif len(lines) < 2 or end - start > _SHORT or _BRACKETS.search(plain, start, end) is not None:
                 return NOTHING
+        if self.scale is not None and (stars := _STARS.fullmatch(plain.strip())) is not None:
+            return NumberReading(len(stars["full"].replace("\ufe0f", "")))
+        if (number := _ENUMERATED.match(plain)) is not None and len(lines) == 1:
+            start = number.end()
+        cues = list(_CORRECTS.finditer(plain, start, end))
+        if cues and self.between(start, cues[-1].start()) and self.between(cues[-1].end(), end):
+            start = cues[-1].end()
         said: list[NumberReading] = []
         for begin, stop, asked in self._sentences(start, end):
             quoted = [found.span() for found in _QUOTED.finditer(plain, begin, stop) if len(found[0].split()) > 1]
-            tokens = [token for token in self.between(begin, stop) if token.kind != "name"]
-            if not tokens:
+            tokens = self.meant(begin, stop)
+            if not tokens or (self.scale is not None and _OF_OTHERS.search(plain, begin, stop) is not None):
+                continue
+            if self._supposed(begin, stop) or (self.scale is None and _I_HAVE.match(plain, begin)):
+                said.append(NOTHING)
                 continue
             if asked or any(a < token.start < b for a, b in quoted for token in tokens):
                 said.append(NOTHING)
-                continue
-            if self.scale is not None and (
-                _OF_OTHERS.search(plain, begin, stop) is not None or _SCORE_TAIL.match(plain, tokens[0].end) is None
-            ):
+            elif self.scale is not None and _SCORE_TAIL.match(plain, tokens[-1 if "=" in plain[begin:stop] else 0].end) is None:
                 said.append(NOTHING)
-                continue
-            said.append(self._one(begin, stop, anchored=False) or NOTHING)
+            else:
+                said.append(self._one(begin, stop, anchored=False) or NOTHING)
         return said[0] if said and all(one == said[0] for one in said) else NOTHING
 
     def _sentences(self, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
@@ -855,19 +988,54 @@ class _Reader:
         return _ENUMERATED.match(hashes[1]) is None and not self.plain[end:].strip()
 
 
+_ONES = dict(
+    zip(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+        " eighteen nineteen".split(),
+        range(20),
+        strict=True,
+    )
+)
+_TENS = dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split(), range(20, 100, 10), strict=True))
+_TIMES = {None: 1, "hundred": 100, "thousand": 1000, "million": 10**6}
+_IN_WORDS = late_pattern(
+    rf"(?<![\w-])(?:(?P<minus>minus|negative) )?(?:(?P<tens>{'|'.join(_TENS)})(?:[- ](?P<unit>{'|'.join(list(_ONES)[1:10])}))?"
+    rf"|(?P<ones>{'|'.join(sorted(_ONES, key=len, reverse=True))}))(?: (?P<times>hundred|thousand|million))?(?![\w-]| of\b)"
+    r"(?! (?:and|point) \w| (?:hundred|thousand|million))",
+    re.I,
+)
+
+
+def _worded_numbers(plain: str, start: int, end: int) -> list[NumberToken]:
+    """Return the numbers in English words between two places."""
+    found = []
+    for said in _IN_WORDS.finditer(plain, start, end):
+        words = {name: word and word.casefold() for name, word in said.groupdict().items()}
+        value = _ONES[words["ones"]] if words["ones"] else _TENS[words["tens"] or ""] + _ONES.get(words["unit"] or "", 0)
+        value *= _TIMES[words["times"]]
+        rough = _ABOUT_BEFORE.search(plain, max(0, said.start() - 32), said.start()) is not None
+        found.append(NumberToken(said.start(), said.end(), "number", -value if words["minus"] else value, rough=rough))
+    return found
+
+
 def _said(token: NumberToken) -> NumberReading:
     return NumberReading(token.value, token.odd)
 
 
+_FORMULA_BEFORE = late_pattern(r"(?<![A-Za-z'])[A-Za-z]\(\Z|(?:(?<![A-Za-z'])[A-Za-z](?:\^\{?\d{1,3}\}?)?|\))\s?[+×*·÷/–-]\s?\Z")
+_FORMULA_BEHIND = late_pattern(r"\s?[+×*·÷]\s?(?:[A-Za-z](?![A-Za-z])|\(|\\)|\s?[-–]\s?[a-z](?![A-Za-z])|\([a-z]")
+_FACTORIAL = late_pattern(r"!\s?[})$=+×*/]")
 _NOT_BLANK = late_pattern(r"[^\s*#>]")
 _LINE = late_pattern(r"(?m)^[^\n]*\S[^\n]*$")
 _BOX_MARK = late_pattern(r"\\(?:boxed|fbox)\s{0,9}\{[^{}]*\}|\\frac\{[^{}]*\}\{[^{}]*\}|\^\{[^{}]*\}")
-_ENCLOSED_WHOLE = late_pattern(r"\s*[\[{][^\[\]{}]*[\]}]\s*")
+_ENCLOSED_WHOLE = late_pattern(r"\s*[\[{]{1,2}[^\[\]{}]*[\]}]{1,2}\s*")
 _EMPTY_BEFORE = late_pattern(rf"[\s$*(\[]*(?:{_CURRENCY}\s?)?[\s$*(\[]*", re.I)
 _EMPTY_BEHIND = late_pattern(
     rf"\s?(?:%|°(?:\s?[CF])?|per ?cent|prozent|{_CURRENCY}|元|euros?|dollars?)?[\s$*)\]]*[.。]?[\s$*)\]]*", re.I
 )
+_UNIT_END = late_pattern(r"\s?[^\W\d_]{1,15}(?:\s[^\W\d_]{1,15})?[*\s]*[.。]?[*\s]*")
+_SCORE_END = late_pattern(rf"\s?(?:分|点|points?|pts?|stars?|/ ?\d+|%)?[\s*)\]]*[.。]?[\s*)\]]*", re.I)
 _BOUND = late_pattern(
-    r"(?:least|most|more than|less than|fewer than|over|under|above|below|up to|between|greater than|smaller than|larger than|beyond|[<>≤≥]|至少|至多|超过|不到|少于|多于|大于|小于)\s?=?\s?(?:the |a )?[$€£¥]?\s?\Z",
+    r"(?:could be|might be|may be|maybe|perhaps|possibly|better than|worse than|closer to|short of|shy of|least|most|more than|less than|fewer than|over|under|above|below|up to|between|greater than|smaller than|larger than|beyond|[<>≤≥]|至少|至多|超过|不到|少于|多于|大于|小于)\s?=?\s?(?:the |a )?[$€£¥]?\s?\Z",
     re.I,
 )
