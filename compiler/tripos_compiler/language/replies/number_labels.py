@@ -111,9 +111,10 @@ _NO_SCORE = frozenset(
     three four five several many all no not student's his her their pass""".split()
 )
 _DENIES = late_pattern(
-    r"(?:(?:\bnot|n't|\bnever|\bcannot|\bwithout|\bnor|\bneither)\W*(?:[\w']+\W+){0,2}|(?:不|没有?|别|未|无法|难以)[\u3400-\u9fff]{0,3})\Z",
+    r"(?:(?:\bnot|n't|\bnever|\bcannot|\bwithout|\bnor|\bneither)\b\W*(?:[\w']+\W+){0,2}|(?:不|没有?|别|未|无法|难以)[\u3400-\u9fff]{0,3})\Z",
     re.I,
 )
+_ALONE_BEHIND = late_pattern(r"\s?\d[\d./]{0,8}\s?(?:[,;:(]|\.(?!\d)|\Z|\n|because|since)")
 _BARE_SCORE = frozenset(("final", "overall", "total", "my"))
 _OTHER_ONE = late_pattern(r"\b(?:other|another|previous) (?:response|reply|answer|one|student|essay)\b|另一|其他", re.I)
 _IF = late_pattern(r"\b(?:if|unless|suppose)\b|如果|假如|若是|要是", re.I)
@@ -176,7 +177,10 @@ def score_labels(text: str) -> list[Label]:
     found: list[Label] = []
     for noun in _SCORE_NOUN.finditer(text):
         words = noun["before"].casefold().split()
-        if noun["bare"] is not None and not _BARE_SCORE.intersection((*words, noun["noun"].casefold())):
+        if noun["bare"] is not None and not (
+            _BARE_SCORE.intersection((*words, noun["noun"].casefold()))
+            or (not words and _heads(text, noun.start()) and _ALONE_BEHIND.match(text, noun.end()))
+        ):
             continue
         if not _NO_SCORE.intersection(words) and _affirms(text, noun.start()):
             found.append(Label(noun.start(), noun.end(), "final" in words, _heads(text, noun.start()) and noun["sign"] is not None))

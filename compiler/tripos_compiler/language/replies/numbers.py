@@ -40,8 +40,6 @@ class NumberToken:
     """Of `8/10` what stands below the stroke, and `top` what stands above it."""
     top: Fraction | None = None
     percent: bool = False
-    rough: bool = False
-    """About so much, or so much at least or at most."""
 
 
 class NumberReading(NamedTuple):
@@ -200,19 +198,30 @@ def _token(plain: str, found: re.Match[str], locale: str) -> NumberToken | None:
         value, end = value + Fraction(1, 2), half.end()
     sign, start, unsure = _sign(plain, start)
     broken = broken or unsure or _ALGEBRA.match(plain, end) is not None
-    broken = broken or _FUNCTION.search(plain, max(0, start - 24), start) is not None
+    broken = broken or _is_argument(plain, start)
     if broken:
         return NumberToken(start, end, "broken")
     percent = _PERCENT.match(plain, end) is not None or (kind == "parts" and found["parts_bottom"] in ("百", "100"))
-    rough = (
-        _ABOUT_BEFORE.search(plain[max(0, start - 32) : start]) is not None or _ABOUT_AFTER.match(plain, end) is not None
-    )
     if odd is not None:
-        return NumberToken(start, end, "odd", odd=odd, rough=rough)
-    number = _number(None if value is None else sign * value)
+        return NumberToken(start, end, "odd", odd=odd)
+    number = _number(value if value is None or sign == 1 else -value)
     if number is None:
         return NumberToken(start, end, "broken")
-    return NumberToken(start, end, "number", number, None, over, None if top is None else sign * top, percent, rough)
+    return NumberToken(start, end, "number", number, None, over, None if top is None else sign * top, percent)
+
+
+def _is_argument(plain: str, start: int) -> bool:
+    """Return true if a function stands before a number, as of `log 5`."""
+    tail = plain[max(0, start - 24) : start]
+    return ("\\" in tail or tail[-4:].rstrip(" ({_0123456789")[-1:].isalpha()) and _FUNCTION.search(tail) is not None
+
+
+def is_rough(plain: str, token: NumberToken) -> bool:
+    """Return true if a text says about so much, or so much at least or at most."""
+    return (
+        _ABOUT_BEFORE.search(plain[max(0, token.start - 32) : token.start]) is not None
+        or _ABOUT_AFTER.match(plain, token.end) is not None
+    )
 
 
 def _named(plain: str, start: int, end: int) -> int | None:
@@ -235,7 +244,8 @@ def _value(
         return None, odd[1], None, None
     match kind:
         case "plain":
-            return _decimal(found[0]), None, None, None
+            digits = found[0]
+            return (Fraction(int(digits)) if digits.isdecimal() else _decimal(digits)), None, None, None
         case "exponent":
             return _decimal(found[0]), None, None, None
         case "han":
@@ -365,10 +375,16 @@ def _power_of(found: re.Match[str], locale: str, before: str) -> Fraction | None
     return next(Fraction(10) ** int(name[1:]) for name, said in found.groupdict().items() if said and name[1:].isdigit())
 
 
+_MARKS = frozenset("-+–—±负零マ")
+_MINUS_WORDS = ("minus", "negative", "moins", "menos", "meno", "negativ", "négatif", "минус")
+
+
 def _sign(plain: str, start: int) -> tuple[int, int, bool]:
     """Return the sign of a number, where the number begins with it, and whether that is unclear."""
-    since = max(0, start - 24)
-    found = _MINUS.search(plain, since, start)
+    tail = plain[max(0, start - 24) : start]
+    if not (_MARKS.intersection(tail[-9:]) or tail.rstrip(" ($€£¥").casefold().endswith(_MINUS_WORDS)):
+        return 1, start, False
+    found = _MINUS.search(plain, max(0, start - 24), start)
     if found is None or found.end() != start:
         return 1, start, False
     sign, begin = (-1 if found["second"] else 1), start if found["second"] is None else found.start()
@@ -502,8 +518,8 @@ _CUT = late_pattern(
     re.I,
 )
 _NEGATOR = late_pattern(
-    r"(?:(?:\bnot|n't|\bnever|\bneither|\bnor|\bcannot|\bcan not|\brather than|\binstead of|\bother than|\bexcept|\bwithout|\banything but|\bfar from|\ball but|≠|\bnicht|\bkein\w{0,2}|\bpas|\bnon\b(?! -)"
-    r"|不是|不等于|不为|并非|并不是|没有|不能是|绝非|不可能是|除了|而非|难以|未必)\W*(?:[\w']+\W+){0,2}\W*)\Z",
+    r"(?:(?:\bnot\b|n't\b|\bnever\b|\bneither\b|\bnor\b|\bcannot\b|\brather than|\binstead of|\bother than|\bexcept\b|\bwithout\b|\banything but|\bfar from|\ball but|≠|\bnicht\b|\bkein\w{0,2}\b|\bpas\b|\bnon\b(?! -)"
+    r"|不[会能应该值可配想]{1,3}[给打得评为是]{0,2}|不是|不等于|不为|并非|并不是|没有|不能是|绝非|不可能是|除了|而非|难以|未必)\W*(?:[\w']+\W+){0,2}\W*)\Z",
     re.I,
 )
 _IS_NOT = late_pattern(
@@ -536,7 +552,7 @@ _SCORE_TAIL = late_pattern(
     re.I,
 )
 _OF_OTHERS = late_pattern(
-    r"\b(?:student(?!'s (?:score|mark|grade))|pupil|candidate|response says|reply says|author|question|problem|correct answer|expected|reference|gold|maximum|max|highest|minimum|lowest|deduct\w*|loses?|lost|subtract\w*|takes? off|claims?|says?|said|states?|answered|wrote|writes|the answer|its answer|their answer|the right answer)\b|学生|考生|另一|其他|原文|题目|正确答案|参考|标准|最高|最低|满分(?!\d+分?\)?[,，.。]?得)|扣|减",
+    r"\b(?:student(?!'s (?:score|mark|grade))|pupil|candidate|response says|reply says|author|question|problem|correct answer|expected|reference|gold|maximum|max|highest|minimum|lowest|deduct\w*|loses?|lost|subtract\w*|takes? off|claims?|says?|said|states?|answered|wrote|writes|the answer|its answer|their answer|the right answer|(?:other|another|previous) (?:response|reply|answer|one))\b|学生|考生|另一|其他|原文|题目|正确答案|参考|标准|最高|最低|满分(?!\d+分?\)?[,，.。]?得)|扣|减",
     re.I,
 )
 _SHORT = 80
@@ -545,6 +561,7 @@ _BRACKETS = late_pattern(r"[\[\]{}]")
 _JSON_BEGUN = late_pattern(r"""\{\s*["']|\[\s*["{]|\[\s*\[(?!\s?[-\d.,/]+\s?\]\])""")
 _THAT_IS = late_pattern(r",?\s(?:i\.e\.|that is|namely|in other words|d\.h\.|c'est-à-dire)[,:]?\s", re.I)
 _ANOTHER = late_pattern(r"\s?[,;]\s(?:and |but |while )?(?:the )?(?:response|answer|reply|student|option|model|assistant|other|second)\b", re.I)
+_AND_A = late_pattern(r"(?:\b(?:and|or|und|oder|et|ou|y|o)|[,/])\s(?:an?\s)?[*\"']{0,2}\Z", re.I)
 _CORRECTS = late_pattern(
     r"\b(?:wait|actually|correction|scratch that|i mean|make that|on second thought|sorry)\b[,:;]?|\bno,|不对[,，]?(?:应该?是)?|更正[:：]?(?:为|应为)?|等等[,，]?|错了[,，]?|应改为",
     re.I,
@@ -640,7 +657,7 @@ class _Reader:
         else:
             start, end = 0, len(plain)
         tokens = self.between(start, end)
-        if len(tokens) != 1 or tokens[0].rough:
+        if len(tokens) != 1 or is_rough(plain, tokens[0]):
             return NOTHING
         token = tokens[0]
         around = _EMPTY_BEFORE.fullmatch(plain, start, token.start) and _EMPTY_BEHIND.fullmatch(plain, token.end, end)
@@ -658,7 +675,7 @@ class _Reader:
         token = next((token for token in reversed(self.tokens) if token.kind != "name"), None)
         if token is None:
             words = _worded_numbers(self.plain, 0, len(self.plain)) if len(self.plain) <= _SHORT else []
-            return _said(words[0]) if len(words) == 1 and words[0].value != 1 and not words[0].rough else NOTHING
+            return _said(words[0]) if len(words) == 1 and words[0].value != 1 and not is_rough(self.plain, words[0]) else NOTHING
         since = max(0, token.start - 40)
         return NOTHING if _IS_NOT.search(self.plain, since, token.start) is not None else _said(token)
 
@@ -698,7 +715,7 @@ class _Reader:
                 return self._corrected(label, said)
             elif label.heads and _WORD.search(self.plain, *self._sentence(label.end)) is not None:
                 return NOTHING  # `Answer: unknown`
-        return NOTHING if denied and self.strict else None
+        return _DENIED if denied else None
 
     def _corrected(self, label: Label, said: NumberReading) -> NumberReading:
         """Return what is said instead in the same line: `48… wait, 42`."""
@@ -720,6 +737,8 @@ class _Reader:
             found = self.form() or self.label(score_labels(self.plain)) or self._of_scale()
             if found is None:
                 found = self.label([label for label in answers if not label.others])
+        if found is _DENIED:
+            return self._opening() or NOTHING
         return found or self._opening() or self._mentioned()
 
     def _of_scale(self) -> NumberReading | None:
@@ -731,7 +750,7 @@ class _Reader:
             if over is None and behind is not None and behind.value == self.scale:
                 if _SCALE.fullmatch(self.plain[token.end : behind.start][:40]) is not None:
                     over, end = behind.value, behind.end
-            if over is None or over != self.scale or token.rough or any(a <= token.start < b for a, b in quoted):
+            if over is None or over != self.scale or is_rough(self.plain, token) or any(a <= token.start < b for a, b in quoted):
                 continue
             stop = _STOP.search(self.plain, end)
             if (stop is not None and stop[0][0] in "?？") or self._denied(token, 0) or _PART_OF.match(self.plain, end):
@@ -750,7 +769,7 @@ class _Reader:
     def _alone(self, start: int, end: int) -> NumberReading | None:
         """Return the number that a line is, with its unit; None where it says anything else."""
         tokens = self.between(start, end)
-        if len(tokens) != 1 or tokens[0].rough or not _EMPTY_BEFORE.fullmatch(self.plain, start, tokens[0].start):
+        if len(tokens) != 1 or is_rough(self.plain, tokens[0]) or not _EMPTY_BEFORE.fullmatch(self.plain, start, tokens[0].start):
             return None
         token = tokens[0]
         behind = _EMPTY_BEHIND if self.scale is None else _SCORE_END
@@ -791,6 +810,8 @@ class _Reader:
         behind = [token for token in tokens if equals and equals[-1] < token.start < limit]
         if behind:
             start, tokens = equals[-1] + 1, behind
+        if all(self._denied(token, start) for token in tokens if token.start < limit):
+            limit = end
         beyond = [token for token in tokens if token.start >= limit and not self._denied(token, start)]
         tokens = [token for token in tokens if token.start < limit]
         affirmed = [token for token in tokens if not self._denied(token, start)]
@@ -819,6 +840,8 @@ class _Reader:
             return NOTHING
         if all(other.kind == "number" and other.value == first.value for other in others):
             return self._settled(first, None)
+        if self.scale is not None and _AND_A.search(self.plain, first.end, others[0].start) is not None:
+            return NOTHING
         if anchored and self._led(first, start):
             return self._settled(first, None)
         return NOTHING
@@ -828,9 +851,10 @@ class _Reader:
         return _LEADING.fullmatch(self.plain, start, token.start) is not None
 
     def _settled(self, token: NumberToken, over: NumberToken | None) -> NumberReading:
-        if token.rough and (self.strict or not self.strict):
-            if self.strict or _BOUND.search(self.plain, max(0, token.start - 24), token.start) is not None:
-                return NOTHING
+        if is_rough(self.plain, token) and (
+            self.strict or _BOUND.search(self.plain, max(0, token.start - 24), token.start) is not None
+        ):
+            return NOTHING
         if self.scale is not None and token.kind == "number":
             if over is not None and over.value != self.scale:
                 return NOTHING
@@ -999,9 +1023,9 @@ _ONES = dict(
 _TENS = dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split(), range(20, 100, 10), strict=True))
 _TIMES = {None: 1, "hundred": 100, "thousand": 1000, "million": 10**6}
 _IN_WORDS = late_pattern(
-    rf"(?<![\w-])(?:(?P<minus>minus|negative) )?(?:(?P<tens>{'|'.join(_TENS)})(?:[- ](?P<unit>{'|'.join(list(_ONES)[1:10])}))?"
-    rf"|(?P<ones>{'|'.join(sorted(_ONES, key=len, reverse=True))}))(?: (?P<times>hundred|thousand|million))?(?![\w-]| of\b)"
-    r"(?! (?:and|point) \w| (?:hundred|thousand|million))",
+    rf"(?<![\w-])(?<!hundred and )(?:(?P<minus>minus|negative) )?(?:(?P<tens>{'|'.join(_TENS)})(?:[- ](?P<unit>{'|'.join(list(_ONES)[1:10])}))?"
+    rf"|(?P<ones>{'|'.join(sorted(_ONES, key=len, reverse=True))}))(?: (?P<times>hundred|thousand|million)(?! and \w))?(?![\w-]| of\b)"
+    r"(?! point \w| (?:hundred|thousand|million))",
     re.I,
 )
 
@@ -1013,8 +1037,7 @@ def _worded_numbers(plain: str, start: int, end: int) -> list[NumberToken]:
         words = {name: word and word.casefold() for name, word in said.groupdict().items()}
         value = _ONES[words["ones"]] if words["ones"] else _TENS[words["tens"] or ""] + _ONES.get(words["unit"] or "", 0)
         value *= _TIMES[words["times"]]
-        rough = _ABOUT_BEFORE.search(plain, max(0, said.start() - 32), said.start()) is not None
-        found.append(NumberToken(said.start(), said.end(), "number", -value if words["minus"] else value, rough=rough))
+        found.append(NumberToken(said.start(), said.end(), "number", -value if words["minus"] else value))
     return found
 
 
