@@ -24,7 +24,7 @@ _FINAL = r"final|end|overall|correct|right|endgültige[rs]?|finale[rs]?|définit
 _WORDED = late_pattern(
     rf"(?<!\w)(?:(?P<answer>{_ANSWERS})|(?:{_RESULTS}))(?P<after> (?:finale?|correcta?|définitif))?(?!\w)"
     rf"(?:{_OF_THE_TASK}[\"'\]]{{0,2}}{_GAP}(?:(?P<sign>[:：=]|[—–-](?=\s))|{_SAYS}{_GAP}[:：=]?)"
-    rf"|(?P<bare>{_GAP}(?=[-–$€£¥₹\d½\\(\n负])))",
+    rf"|(?P<bare>{_GAP}(?!#?\d{{1,2}}\s?[:：).])(?=[-–$€£¥₹\d½\\(\n负])))",
     re.I,
 )
 """A noun with a copula or a colon; or alone before a number or the end of its line."""
@@ -77,7 +77,7 @@ _EXPLAINS = late_pattern(
     re.I | re.M,
 )
 _SCORE_NOUN = late_pattern(
-    r"(?<!\w)(?P<before>(?:[\w']+ ){0,2})(?P<noun>scores?|ratings?|marks?|grades?|points?|verdict|assessment|overall|total|gesamt(?:punktzahl|note|wertung)?|punktzahl|bewertung|note|puntuación|puntaje"
+    r"(?<!\w)(?P<before>(?:[\w']+ ){0,2})(?P<noun>scores?|ratings?|marks?|grades?|points?|verdict|assessment|overall|final|total|gesamt(?:punktzahl|note|wertung)?|punktzahl|bewertung|note|puntuación|puntaje"
     r"|note finale|nota|calificación|punteggio|voto|оценка)(?!\w)[\"'\]]{0,2}"
     r"(?: ?\([^()\n]{0,40}\))?(?: on a scale (?:of|from) \d{1,3} ?(?:to|-) ?\d{1,3})?(?: (?:for|of|to) (?:(?:the|this|that) )?[\w']{1,20}){0,2}"
     r"\s{0,3}(?:(?P<sign>[:：=]|[—–-](?=\s)|->|→|⇒|\|(?=[ *]{0,3}\d))|(?P<bare>(?=\s?\d))|(?P<says>is|was|are|would be|should be|comes to|of|at|ist|est|lautet|es|è)\b)"
@@ -98,12 +98,12 @@ _SCORE_VERB = late_pattern(
     r"|warrants?|(?:i|i'd|i'll|we|we'd|would|will|can|to|me|be|is|am)\s(?:rate[ds]?|scor(?:e[ds]?|ing)|grade[ds]?|mark(?:ed)?|say|put|go with)"
     r"|settle on|rated|gebe|vergebe|verdient|donne|mérite|doy|merece|ставлю"
     r"|(?:reply|response|answer|essay|this|it|that|performance|work|which|he|she|they)\s(?:is|was|would be)(?: only| easily| clearly| still)?(?=\san?\s)"
-    r"|(?:so|hence|therefore|thus|overall|altogether|finally|accordingly|in total|in sum|(?:lowers?|reduces?|brings?|bringing|raises?) (?:it|this|the score) (?:down |up )?to|as it stands|daher|also|donc|所以|因此|综上))[,:]?\s{1,2}"
+    r"|(?:so|hence|therefore|thus|overall|altogether|finally|accordingly|in total|in sum|(?:lowers?|reduces?|brings?|bringing|raises?) (?:it|this|the score) (?:down |up )?to|as it stands|leaving|leaves|daher|also|donc|所以|因此|综上))[,:]?\s{1,2}"
     rf"{_FILLER}(?=[-$*\"'(\[]{{0,3}}\d)",
     re.I,
 )
 _SCORE_VERB_HAN = late_pattern(
-    r"(?P<verb>给予|给出|给|打|评为|评定为|判为|评|判|得|值)(?:[了他她它出该这个其此])?(?:回答|学生|答案|作文|回复|文章)?\s{0,2}(?=\d|[零一二两三四五六七八九十])"
+    r"(?P<verb>给予|给出|给|打|评为|评定为|判为|评|判|得(?!出)|值)(?:[了他她它出该这个其此])?(?:回答|学生|答案|作文|回复|文章)?\s{0,2}(?=\d|[零一二两三四五六七八九十])"
 )
 _NO_SCORE = frozenset(
     """maximum max highest lowest minimum possible passing average mean perfect full top other another previous earlier old
@@ -118,6 +118,7 @@ _ALONE_BEHIND = late_pattern(r"\s?\d[\d./]{0,8}\s?(?:[,;:(]|\.(?!\d)|\Z|\n|becau
 _BARE_SCORE = frozenset(("final", "overall", "total", "my"))
 _OTHER_ONE = late_pattern(r"\b(?:other|another|previous) (?:response|reply|answer|one|student|essay)\b|另一|其他", re.I)
 _IF = late_pattern(r"\b(?:if|unless|suppose)\b|如果|假如|若是|要是", re.I)
+_BUT = late_pattern(r"\bbut\b|但", re.I)
 _CLAUSE = late_pattern(r"[,，;；、]|\bbut\b|但")
 _WOULD = late_pattern(r"\b(?:would|wäre|serait|sería)\b", re.I)
 _SUPPOSES = late_pattern(r"\b(?:if|unless|suppose|had|would have|could have|might have|were it)\b|如果|假如|若是|要是|本来|原本", re.I)
@@ -209,7 +210,7 @@ def _affirms(text: str, start: int) -> bool:
     clause = _CLAUSE.split(ahead)[-1]
     if _OTHER_ONE.search(clause) is not None or _DENIES.search(clause) is not None:
         return False
-    return _IF.search(ahead) is None and _SUPPOSES.search(clause) is None
+    return _IF.search(_BUT.split(ahead)[-1]) is None and _SUPPOSES.search(clause) is None
 
 
 def _has_another(text: str, start: int) -> bool:

@@ -86,8 +86,8 @@ _TOKEN = late_pattern(
     rf"|(?P<han>(?<![第{_HAN}])[{_HAN}]+(?:点[{_HAN}]+)?(?!分之))"
 )
 _ORDINAL = late_pattern(rf"(?:st|nd|rd|th)(?![{CASED}])")
-_ALGEBRA = late_pattern(rf"(?:[BDEGOPQRUXYZ](?![{CASED}\d])|[xyznijqrwθαβλ](?![{CASED}]|\s?\d)|[π√])|\s?(?:[π√]|\\(?:sqrt|d?frac|log|ln|sin|cos|tan|binom)\b)|\s?\^|[①-⓿❶-➓]|[{_RAISED}]")
-_FUNCTION = late_pattern(r"(?:\\(?:log|ln|lg|sin|cos|tan|exp|binom|sqrt|sum|int|prod|gcd)\S{0,9}|(?<![\w])(?:log|ln|lg|sin|cos|tan)_?\d{0,3})\s?[({]?\Z")
+_ALGEBRA = late_pattern(rf"(?:[BDEGOPQRUXYZ](?![{CASED}\d])|[exyznijqrwθαβλ](?![{CASED}]|\s?\d)|[π√])|\s?(?:[π√]|\\(?:sqrt|d?frac|log|ln|sin|cos|tan|binom)\b)|\s?\^|\.?\\(?:overline|bar|dot)\b|[①-⓿❶-➓]|[{_RAISED}]")
+_FUNCTION = late_pattern(r"(?:\\(?:log|ln|lg|sin|cos|tan|exp|binom|lfloor|lceil|sqrt|sum|int|prod|gcd)\S{0,9}|(?<![\w])(?:log|ln|lg|sin|cos|tan)_?\d{0,3})\s?[({]?\Z")
 _PERCENT = late_pattern(r"\s?(?:%|(?:per ?cent|prozent|pour ?cent|por ciento|percento|procent)(?!\w))", 2)
 _LONG_SCALE = frozenset("de fr es it nl pl da sv nb nn no fi hu cs sk sl hr sr bg uk".split())
 """Languages in which a billion is a million millions."""
@@ -133,13 +133,15 @@ _ABOUT_BEFORE = late_pattern(
     2,
 )
 _ABOUT_AFTER = late_pattern(
-    r"\s?(?:多(?!\w)|余|左右|上下|以上|以下|[多余来几](?=[个万亿千百元人只名位米克]))|\s(?:or so|or more|or less|or fewer|at least|at most"
+    r"\s?(?:多(?!\w)|余|[分个点元岁人米天]?(?:左右|上下|以上|以下)|[多余来几](?=[个万亿千百元人只名位米克]))|\s(?:or so|or more|or less|or fewer|at least|at most"
     r"|give or take|and (?:above|up|over|more))\b|\s?\+(?=\s|[.,;]|\Z)",
     2,
 )
 _NOT_ONE = frozenset(("万一", "一一", "千万", "十万", "百万"))
 _WORDS_OF_ONE = frozenset("样般些起定直下致切共旦面种边同")
 """With these behind it `一` is a word that counts nothing."""
+_COUNTS = frozenset("需有用花付剩买卖")
+"""Verbs before what is counted."""
 _STATED_BEFORE = late_pattern(r"(?:[是为得给打:=负]|等于|还?剩下?|一共|总共|共|#)\s?-?$")
 """Before a single Chinese numeral that is a number and not part of a word, as `一` is of `一样`."""
 _LONGEST = 60
@@ -404,7 +406,7 @@ def _sign(plain: str, start: int) -> tuple[int, int, bool]:
     if found["mark"] == "±":
         return sign, found.start(), True
     last = bare[-1:]
-    if bare.endswith(("-(", "–(", "(-", "--")):
+    if bare.endswith(("-(", "–(", "(-", "--")) or (found["mark"] in "-–" and before[-1:] in ("-", "–")):
         return sign, begin, True
     if found["gap"]:
         if found["mark"] == "—" or found["mark"] == "+":
@@ -429,9 +431,11 @@ _CASED = late_pattern(rf"[{CASED}]")
 def _is_han_number(plain: str, found: re.Match[str]) -> bool:
     """Return true if Chinese numerals within a text are a number, and not a word or a part of one."""
     said, end = found[0], found.end()
-    alone = _ALONE.sub("", plain) == said
+    alone = len(plain) < _SHORT and _ALONE.sub("", plain) == said
     if (said in _NOT_ONE and not alone) or (said == "一" and plain[end : end + 1] in _WORDS_OF_ONE):
         return False
+    if said[0] != "一" and plain[max(0, found.start() - 1) : found.start()] in _COUNTS:
+        return True
     if _STATED_BEFORE.search(plain, max(0, found.start() - 4), found.start()) is not None:
         return True
     return alone or plain[max(0, found.start() - 1) : found.start()] == "\n" or (
@@ -507,7 +511,7 @@ _BOX = late_pattern(r"\\(?:boxed|fbox)\s{0,9}\{|\\.|[{}]", re.DOTALL)
 _HASHES = late_pattern(r"####[ \t]{0,9}(?=[^\s#])([^\n]{1,200})")
 _ENUMERATED = late_pattern(r"\(?\d{1,3}[.)]\s+(?=\S)")
 _ANSWER_TAG = late_pattern(rf"{OPENS}([^{OPENS}{CLOSES}]{{1,2000}})(?:{CLOSES}|\Z)")
-_SENTENCE = late_pattern(r"(?<!max)(?<!\bca)(?<!approx)(?<!i\.e)(?<!e\.g)(?<!\bno)[.;!?](?=\s)|[。；！？]|[.;!](?=\"?\Z)")
+_SENTENCE = late_pattern(r"(?<!max)(?<!\bca)(?<!approx)(?<!i\.e)(?<!e\.g)(?<!\bno)(?:[.!?](?=\s)|;(?=\s(?![-$]?\d)))|[。；！？]|[.;!](?=\"?\Z)")
 _STOP = late_pattern(r"(?<!max)(?<!\bca)(?<!approx)(?<!i\.e)(?<!e\.g)(?<!\bno)[.;!?](?=\s|\"|\Z)|[。；！？\n]")
 _ASIDE = late_pattern(r"\([^()\n]{0,200}\)")
 _WAS = late_pattern(r"\(\s?(?:was|were|previously|formerly|originally|or|maybe|perhaps|possibly|not sure|before|instead of|down from|up from|earlier|原来|之前|或|可能)", re.I)
@@ -538,7 +542,13 @@ _SEVERAL = late_pattern(
     re.I,
 )
 _OPERATOR = late_pattern(r"\s?\)?\s?(?:[+×xX*·÷/^-]|:(?!\s)|\s[–]\s|plus|minus|times|divided by|multiplied by|乘以?|加上?|减去?|除以)\s?\(?\s?", re.I)
-_ASSIGNMENTS = late_pattern(r"(?<![A-Za-z])[A-Za-z](?:_\{?\w{1,2}\}?)?\s?=[^=,;\n]{1,60}(?:,|;|\bor\b|\band\b|\boder\b|\bund\b|\bet\b|\bou\b|或|和|、)\s{0,3}(?:[A-Za-z](?:_\{?\w{1,2}\}?)?\s?=|\Z)")
+_COMPOUND = late_pattern(
+    r"\s?(?:hours?|hrs?|h|minutes?|mins?|m|seconds?|days?|weeks?|months?|years?|feet|foot|ft|'|pounds?|lbs?|dollars?|euros?|kg|km|stunden?|minuten?|tage?|heures?"
+    r"|horas?|元|块|角|小时|时|分|分钟|天|年|米|公斤|斤|千克|里)\s?(?:,\s|and\s|und\s|et\s|y\s|零)?",
+    re.I,
+)
+"""Between the parts of one quantity, whose value depends on the unit that is meant."""
+_ASSIGNMENTS = late_pattern(r"(?<![A-Za-z])[A-Za-z](?:_\{?\w{1,2}\}?)?\s?=[^=,;\n]{1,60}(?:,|;|\bor\b|\band\b|\boder\b|\bund\b|\bet\b|\bou\b|或|和|、)\s{0,3}(?:\$?[A-Za-z](?:_\{?\w{1,2}\}?)?\s?=|\Z)")
 _QUOTED = late_pattern(r"\"[^\"\n]{1,400}\"|「[^「」\n]{1,400}」|『[^『』\n]{1,400}』|«[^«»\n]{1,400}»")
 _WORD = late_pattern(r"[^\W\d_]")
 _LEADING = late_pattern(
@@ -572,7 +582,7 @@ _SCALE_PHRASE = late_pattern(
 )
 _ENUMERATES = late_pattern(
     r"\b(?:section|page|step|question|problem|part|figure|fig\.|table|chapter|example|exercise|line|criterion|item|task|case|equation|paragraph"
-    r"|top|level|option|rule|version|type|phase|stage|schritt|aufgabe|étape|paso)\s(?:no\.?\s|number\s|#)?\Z|(?:步骤|问题|题目|例)\s?\Z",
+    r"|top|room|gate|route|platform|floor|level|option|rule|version|type|phase|stage|schritt|aufgabe|étape|paso)\s(?:no\.?\s|number\s|#)?\Z|(?:步骤|问题|题目|例)\s?\Z",
     re.I,
 )
 _PART_OF = late_pattern(r"\sof\b(?! the (?:score|points|marks))|\s(?:students|people|times|cases)\b", re.I)
@@ -755,6 +765,8 @@ class _Reader:
             stop = _STOP.search(self.plain, end)
             if (stop is not None and stop[0][0] in "?？") or self._denied(token, 0) or _PART_OF.match(self.plain, end):
                 continue
+            if _SCORE_TAIL.match(self.plain, end) is None:
+                continue
             said.append(NumberReading(_number(token.top)) if token.over is not None else _said(token))
         return said[0] if said and all(one == said[0] for one in said) else None
 
@@ -834,7 +846,7 @@ class _Reader:
             if len(others) > 1 and not self._led(first, start):
                 return NOTHING
             return self._settled(first, others[0])
-        if _OPERATOR.fullmatch(gap) is not None or (_SEVERAL.fullmatch(gap) is not None and len(tokens) == len(affirmed)):
+        if _COMPOUND.fullmatch(gap) is not None or _OPERATOR.fullmatch(gap) is not None or (_SEVERAL.fullmatch(gap) is not None and len(tokens) == len(affirmed)):
             return NOTHING
         if _SEVERAL.fullmatch(gap) is not None and tokens[1] is others[0]:
             return NOTHING
@@ -856,7 +868,9 @@ class _Reader:
         ):
             return NOTHING
         if self.scale is not None and token.kind == "number":
-            if over is not None and over.value != self.scale:
+            if over is not None and (
+                over.value != self.scale or _SCORE_TAIL.match(self.plain, over.end) is None
+            ):
                 return NOTHING
             if token.over is not None and token.top is not None and over is None:
                 if token.over == self.scale:
@@ -892,7 +906,10 @@ class _Reader:
             return True
         if inside[0].percent and not outside[0].percent:
             return False
-        return _BARE.fullmatch(aside) is not None and inside[0].value != outside[0].value and aside[1:2] != "-"
+        one, other = inside[0].value, outside[0].value
+        if one is None or other is None or _BARE.fullmatch(aside) is None:
+            return False
+        return not any(abs(one - each) <= 0.01 * abs(each) for each in (other, other * 100, other / 100))
 
     def _sentence(self, start: int, most: int | None = None) -> tuple[int, int]:
         """Return where the first sentence of the first line that is not blank begins and ends."""
@@ -956,7 +973,8 @@ class _Reader:
                 return NOTHING
         if self.scale is not None and (stars := _STARS.fullmatch(plain.strip())) is not None:
             return NumberReading(len(stars["full"].replace("\ufe0f", "")))
-        if (number := _ENUMERATED.match(plain)) is not None and len(lines) == 1:
+        number = _ENUMERATED.match(plain)
+        if number is not None and len(lines) == 1 and self.between(number.end(), end):
             start = number.end()
         cues = list(_CORRECTS.finditer(plain, start, end))
         if cues and self.between(start, cues[-1].start()) and self.between(cues[-1].end(), end):
@@ -970,12 +988,14 @@ class _Reader:
             if self._supposed(begin, stop) or (self.scale is None and _I_HAVE.match(plain, begin)):
                 said.append(NOTHING)
                 continue
-            if asked or any(a < token.start < b for a, b in quoted for token in tokens):
+            if asked:
+                continue
+            if any(a < token.start < b for a, b in quoted for token in tokens):
                 said.append(NOTHING)
             elif self.scale is not None and _SCORE_TAIL.match(plain, tokens[-1 if "=" in plain[begin:stop] else 0].end) is None:
                 said.append(NOTHING)
-            else:
-                said.append(self._one(begin, stop, anchored=False) or NOTHING)
+            elif (one := self._one(begin, stop, anchored=False)) is not _DENIED:
+                said.append(one or NOTHING)
         return said[0] if said and all(one == said[0] for one in said) else NOTHING
 
     def _sentences(self, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
