@@ -585,12 +585,19 @@ _ENUMERATES = late_pattern(
     r"|top|room|gate|route|platform|floor|level|option|rule|version|type|phase|stage|schritt|aufgabe|étape|paso)\s(?:no\.?\s|number\s|#)?\Z|(?:步骤|问题|题目|例)\s?\Z",
     re.I,
 )
-_PART_OF = late_pattern(r"\sof\b(?! the (?:score|points|marks))|\s(?:students|people|times|cases)\b", re.I)
+_OR_SO = late_pattern(r"\s?(?:-|–|~|\bto\b|\bor\b)\s?\d")
+_PART_OF = late_pattern(
+    r"\sof\b(?! the (?:score|points|marks))|\s(?:students|people|times|cases|experts|respondents|users|readers|facts|criteria|steps|sentences|words"
+    r"|lines|claims|items|questions|answers|parts)\b",
+    re.I,
+)
 _IF_THEN = late_pattern(r"\b(?:if|unless|had|were)\b", re.I)
 _WOULD = late_pattern(r"\b(?:would|could|might)\b|'d\b", re.I)
 _I_HAVE = late_pattern(r"\W{0,3}(?:I|we) (?:have|need|would|will|can)\b", re.I)
 _STARS = late_pattern(r"(?:rating|score)?:?\s?(?P<full>(?:[★⭐]\ufe0f?){1,10})[☆]{0,9}", re.I)
 _MOST_LINES = 200
+_FAR = 200
+"""So far behind a label numbers in words are looked for."""
 
 
 def read_number(text: str, locale: str, policy: Policy, scale: float | None = None) -> NumberReading:
@@ -650,7 +657,7 @@ class _Reader:
         none, those in words."""
         every = self.between(start, end)
         if not every:
-            return _worded_numbers(self.plain, start, end)
+            return _worded_numbers(self.plain, start, min(end, start + _FAR))
         scales = [found.span() for found in _SCALE_PHRASE.finditer(self.plain, start, end)]
         return [
             token
@@ -698,9 +705,10 @@ class _Reader:
             forms += [(found.start(), *found.span(1)) for found in _HASHES.finditer(self.plain) if self._ends(found)]
         if OPENS in self.plain:
             forms += [(found.start(), *self._sentence(found.start(1), found.end())) for found in _ANSWER_TAG.finditer(self.plain)]
-        for label in self._affirmed(labels_of(self.plain) + (score_labels(self.plain) if self.scale is not None else [])):
+        labels = labels_of(self.plain) + (score_labels(self.plain) if self.scale is not None else [])
+        for label, most in _with_limits(self._affirmed(sorted(labels))):
             if label.final and not (label.others and self.scale is not None):
-                forms.append((label.start, *self._sentence(label.end)))
+                forms.append((label.start, *self._sentence(label.end, most)))
         for _, start, end in sorted(forms, reverse=True):
             found = self.one(start, end)
             if found is not None:
@@ -710,13 +718,16 @@ class _Reader:
     def label(self, labels: Sequence[Label]) -> NumberReading | None:
         """Return what the last label announces; None where no label announces a number."""
         labels = self._affirmed(labels)
-        found = [self.one(*self._sentence(label.end)) if not label.verb else self._awarded(label) for label in labels]
-        heads = explanations(self.plain)
-        for head in heads:
-            if any(said is not None for label, said in zip(labels, found, strict=True) if label.start < head):
-                found = [said for label, said in zip(labels, found, strict=True) if label.start < head]
-                labels = [label for label in labels if label.start < head]
-                break
+        found = []
+        for label, most in _with_limits(labels):
+            start, end = self._sentence(label.end, most)
+            found.append(self._awarded(label, start, end) if label.verb else self.one(start, end))
+        if labels:
+            for head in explanations(self.plain):
+                if any(said is not None for label, said in zip(labels, found, strict=True) if label.start < head):
+                    found = [said for label, said in zip(labels, found, strict=True) if label.start < head]
+                    labels = [label for label in labels if label.start < head]
+                    break
         denied = False
         for label, said in zip(reversed(labels), reversed(found), strict=True):
             if said is _DENIED:
@@ -762,10 +773,12 @@ class _Reader:
                     over, end = behind.value, behind.end
             if over is None or over != self.scale or is_rough(self.plain, token) or any(a <= token.start < b for a, b in quoted):
                 continue
-            stop = _STOP.search(self.plain, end)
+            stop = _STOP.search(self.plain, end, end + _FAR)
             if (stop is not None and stop[0][0] in "?？") or self._denied(token, 0) or _PART_OF.match(self.plain, end):
                 continue
-            if _SCORE_TAIL.match(self.plain, end) is None:
+            if _SCORE_TAIL.match(self.plain, end) is None and (token.over is None or _OR_SO.match(self.plain, end)):
+                if token.over is not None:
+                    return NOTHING
                 continue
             said.append(NumberReading(_number(token.top)) if token.over is not None else _said(token))
         return said[0] if said and all(one == said[0] for one in said) else None
@@ -914,22 +927,18 @@ class _Reader:
     def _sentence(self, start: int, most: int | None = None) -> tuple[int, int]:
         """Return where the first sentence of the first line that is not blank begins and ends."""
         plain = self.plain
-        begin = _NOT_BLANK.search(plain, start)
+        limit = len(plain) if most is None else most
+        begin = _NOT_BLANK.search(plain, start, limit)
         if begin is None:
             return start, start
-        line_end = plain.find("\n", begin.start())
-        line_end = len(plain) if line_end < 0 else line_end
-        line_end = line_end if most is None else min(line_end, most)
-        if plain.find("\n", start, begin.start()) < 0:
-            begin_at = start
-        else:
-            begin_at = begin.start()
-        stop = _SENTENCE.search(plain, begin_at, line_end)
-        return begin_at, line_end if stop is None else stop.start()
+        line_end = plain.find("\n", begin.start(), limit)
+        line_end = limit if line_end < 0 else line_end
+        here = start if plain.find("\n", start, begin.start()) < 0 else begin.start()
+        stop = _SENTENCE.search(plain, here, line_end)
+        return here, line_end if stop is None else stop.start()
 
-    def _awarded(self, label: Label) -> NumberReading | None:
+    def _awarded(self, label: Label, start: int, end: int) -> NumberReading | None:
         """Return the score that a verb gives; None where it gives something else."""
-        start, end = self._sentence(label.end)
         tokens = self.between(start, end)
         if not tokens or _SCORE_TAIL.match(self.plain, tokens[0].end) is None or self._supposed(label.start, end):
             return None
@@ -943,11 +952,13 @@ class _Reader:
     def _affirmed(self, labels: Sequence[Label]) -> list[Label]:
         """Return the labels that stand in no question and no quotation."""
         quoted = [found.span() for found in _QUOTED.finditer(self.plain)] if labels else []
+        starts = [start for start, _ in quoted]
         kept = []
         for label in labels:
-            stop = _STOP.search(self.plain, label.end)
+            stop = _STOP.search(self.plain, label.end, label.end + _FAR)
             asked = stop is not None and stop[0][0] in "?？"
-            if not asked and not any(a < label.start and label.end < b for a, b in quoted):
+            place = bisect_left(starts, label.start) - 1
+            if not asked and (place < 0 or label.end >= quoted[place][1]):
                 kept.append(label)
         return kept
 
@@ -1059,6 +1070,12 @@ def _worded_numbers(plain: str, start: int, end: int) -> list[NumberToken]:
         value *= _TIMES[words["times"]]
         found.append(NumberToken(said.start(), said.end(), "number", -value if words["minus"] else value))
     return found
+
+
+def _with_limits(labels: Sequence[Label]) -> Iterator[tuple[Label, int | None]]:
+    """Yield labels, each with where the next one begins."""
+    for label, behind in zip(labels, (*labels[1:], None), strict=False):
+        yield label, None if behind is None or behind.start < label.end else behind.start
 
 
 def _said(token: NumberToken) -> NumberReading:
