@@ -116,7 +116,7 @@ _MINUS = late_pattern(
     2,
 )
 _SIGN_FITS = late_pattern(
-    r"(?:\A|[=:：,，;.!?？。！；(（\[{\"'“”「《—$|>≈⇒\n]|(?:^|[^\w])(?:is|are|was|be|to|of|equals?|exactly|by|at|and|then|i\.e\."
+    rf"(?:\A|[{OPENS}=:：,，;.!?？。！；(（\[{{\"'“”「《—$|>≈⇒\n]|(?:^|[^\w])(?:is|are|was|be|to|of|equals?|exactly|by|at|and|then|i\.e\."
     r"|ist|sind|beträgt|lautet|est|vaut|égale?|es|son|è|é|равно|about|approximately|roughly|answer|result|value|score"
     r"|so|hence|therefore|get|gives?|yields?|####?)|[是为得于即到约达はが:#])\s*\Z",
     2,
@@ -1087,7 +1087,7 @@ _FORMULA_BEHIND = late_pattern(r"\s?[+×*·÷]\s?(?:[A-Za-z](?![A-Za-z])|\(|\\)|
 _FACTORIAL = late_pattern(r"!\s?[})$=+×*/]")
 _NOT_BLANK = late_pattern(r"[^\s*#>]")
 _LINE = late_pattern(r"(?m)^[^\n]*\S[^\n]*$")
-_BOX_MARK = late_pattern(r"\\(?:boxed|fbox)\s{0,9}\{[^{}]*\}|\\frac\{[^{}]*\}\{[^{}]*\}|\^\{[^{}]*\}")
+_BOX_MARK = late_pattern(r"\\(?:boxed|fbox)\s{0,9}\{[^{}]*\}|\\[dtc]?frac\{[^{}]*\}\{[^{}]*\}|\^\{[^{}]*\}")
 _ENCLOSED_WHOLE = late_pattern(r"\s*[\[{]{1,2}[^\[\]{}]*[\]}]{1,2}\s*")
 _EMPTY_BEFORE = late_pattern(rf"[\s$*(\[]*(?:{_CURRENCY}\s?)?[\s$*(\[]*", re.I)
 _EMPTY_BEHIND = late_pattern(
