@@ -66,6 +66,7 @@ NOTHING = frozenset({"", "null", "none", "na", "无"})
 WRAPPERS = ("value", "answer", "result", "score", "rating", "答案", "结果", "得分", "分数", "评分")
 OTHERS = ("student", "correct", "reference", "expected", "gold", "学生", "正确", "参考", "标准")
 """Begin names of what is no answer of the one that replies."""
+WHOLE_LIST = re.compile(r"\s*(?:```\w*\s*)?\[[^\[\]]*\]\s*(?:```)?\s*")
 REFUSED = "the model refused to answer"
 CUT_OFF_TEXT = re.compile(r"\s*(?:```(?:json)?\s*)?\{\s*\"value\"\s*:")
 
@@ -104,6 +105,8 @@ def read(type: Type, text: str, axes: Sequence[Axis] = (), locale: str = DEFAULT
         found = [FoundJson(text.strip())]  # a number on its own was written by no rules of JSON
     if isinstance(type, TextType):
         return _read_text(text, found)
+    if isinstance(without_optional(type), IntegerType | NumberType) and not WHOLE_LIST.fullmatch(text):
+        found = [one for one in found if not isinstance(one.value, list)]  # `[1]` is a reference
     if isinstance(type, ChoiceType) and not told_apart(type.values):
         found = [one for one in found if isinstance(one.value, dict)]  # other brackets stand around a name of signs
     errors: list[str] = []

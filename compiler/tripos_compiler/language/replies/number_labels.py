@@ -69,6 +69,8 @@ _OTHERS = frozenset(
 """Words before `answer` that make it another's, or the one to compare with: no label of a score."""
 _CORRECT = late_pattern(r"(?:correct|right)[ -]\Z", re.I)
 _OTHERS_HAN = late_pattern(r"(?:学生|考生|同学|他|她|用户|模型|参考|标准|正确|原|所给|给出|提交|回复|回答者|学员|孩子|你)(?:们)?(?:给出)?的?(?:最终|最后)?的?\Z")
+_STUDENTS = frozenset(("student", "pupil", "candidate", "learner"))
+_STUDENT_HAN = late_pattern(r"(?:学生|考生|同学|学员|另一位?|其他人?)(?:们)?(?:给出|提交)?的?(?:最终|最后)?的?\Z")
 _EXPLAINS = late_pattern(
     r"(?:^|(?<=[.!?;] ))\W{0,6}(?:explanation|reasoning|rationale|justification|reasons?|notes?|why|check(?:ing)?|verification"
     r"|because|working|begründung|erklärung|explication|justificación|explicación|spiegazione|объяснение"
@@ -153,6 +155,8 @@ def labels_of(text: str) -> list[Label]:
             (found if strength else weak).append(label)
     for chinese in _CHINESE_LABEL.finditer(text):
         strength = _chinese_label(text, chinese)
+        if _STUDENT_HAN.search(text, max(0, chinese.start() - 12), chinese.start()) is not None:
+            continue
         if strength is not None and _IF.search(_SENTENCE_END.split(text[max(0, chinese.start() - _FAR) : chinese.start()])[-1]) is None:
             others = _OTHERS_HAN.search(text, max(0, chinese.start() - 12), chinese.start()) is not None
             correct = (chinese["final"] or "").startswith("正确")
@@ -235,7 +239,7 @@ def _worded(text: str, label: re.Match[str]) -> tuple[bool | None, Label]:
         heads and label["sign"] is not None,
         correct or word in _OTHERS,
     )
-    if word in _ON_THE_WAY or word.endswith(("'s", "s'")) or (english and word in _INDEFINITE):
+    if word in _ON_THE_WAY or word in _STUDENTS or word.endswith(("'s", "s'")) or (english and word in _INDEFINITE):
         return None, said
     if _WOULD.search(label[0]) is not None and _SUPPOSES.search(_SENTENCE_END.split(ahead)[-1]) is not None:
         return None, said
