@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from string import ascii_uppercase
 from typing import Any, Literal
 
 from tripos_compiler.language.library import holds_json, without_optional
 from tripos_compiler.language.replies.choices import chosen_letter
-from tripos_compiler.language.replies.locales import DEFAULT, plain_numbers
+from tripos_compiler.language.replies.locales import DEFAULT
 from tripos_compiler.language.replies.names import fold, read_name
 from tripos_compiler.language.replies.places import boxed
 from tripos_compiler.language.replies.text import ReplyText
@@ -48,7 +47,7 @@ from tripos_runtime.reading.conversions import (
 )
 from tripos_runtime.reading.dialogue_text import turns_in
 from tripos_runtime.reading.exact_json import NotExact, exact_json
-from tripos_runtime.reading.json_text import THINKING, FoundJson, find_all
+from tripos_runtime.reading.json_text import FoundJson, find_all
 from tripos_runtime.reading.keys import REASON_KEYS
 from tripos_runtime.reading.plain_text import (
     BRACKET,
@@ -59,7 +58,6 @@ from tripos_runtime.reading.plain_text import (
     is_refusal,
     names_alone,
     number_in,
-    numbers_alone,
     numbers_listed,
     symbol_in,
     told_apart,
@@ -96,6 +94,8 @@ WRAPPERS = (
     "choice",
     "label",
     "rating",
+    "结果",
+    "分数",
     "答案",
     "判断",
     "结论",
@@ -114,7 +114,9 @@ BESIDES = REASON_KEYS | {
     "note",
 }
 """Names of what stands beside the one value of an object."""
-WRITTEN = re.compile(r"[-+]?\d+(?:\.\d+)?")
+OTHERS = ("student", "correct", "reference", "expected", "gold", "学生", "正确", "参考", "标准")
+"""Begin names of what is no answer of the one that replies."""
+WHOLE_LIST = re.compile(r"\s*(?:```\w*\s*)?\[[^\[\]]*\]\s*(?:```)?\s*")
 REFUSED = "the model refused to answer"
 CUT_OFF_TEXT = re.compile(r"\s*(?:```(?:json)?\s*)?\{\s*\"value\"\s*:")
 
@@ -149,12 +151,14 @@ def read(type: Type, text: str, axes: Sequence[Axis] = (), locale: str = DEFAULT
     if holds_json(type):
         return _read_exactly(reader, type, text)
     found = find_all(text)
-    if WRITTEN.fullmatch(alone := THINKING.sub("", text).strip()):
-        found = [FoundJson(alone)]  # a number on its own was written by no rules of JSON
+    if len(found) == 1 and isinstance(found[0].value, int | float) and not isinstance(found[0].value, bool):
+        found = [FoundJson(text.strip())]  # a number on its own was written by no rules of JSON
     if isinstance(type, TextType):
         return _read_text(text, found)
     if boxed(text) is not None and not JSON_BEGUN.search(text):
         found = []  # braces of LaTeX
+    if isinstance(without_optional(type), IntegerType | NumberType) and not WHOLE_LIST.fullmatch(text):
+        found = [one for one in found if not isinstance(one.value, list)]  # `[1]` is a reference
     if isinstance(type, ChoiceType) and not told_apart(type.values):
         found = [one for one in found if isinstance(one.value, dict)]  # other brackets stand around a name of signs
     errors: list[str] = []
@@ -208,8 +212,8 @@ def _read_text(text: str, found: Sequence[FoundJson]) -> ReadReply:
 @dataclass(frozen=True)
 class _ValueReader:
     axes: Mapping[str, Axis]
-    locale: str | None
-    """How texts write numbers; None where those at hand are plain."""
+    locale: str
+    """How texts write numbers."""
 
     def reply(self, type: Type, raw: Any, *, whole: bool) -> Any:
         """Return a value from the JSON of a whole reply, which may stand in an object or a list of its own."""
@@ -220,6 +224,8 @@ class _ValueReader:
             wrapper = next((name for name in WRAPPERS if name in named), None)
             if wrapper is not None:
                 raw = named[wrapper]
+            elif isinstance(type, IntegerType | NumberType):
+                pass
             elif len(left := [part for name, part in named.items() if name not in BESIDES]) == 1:
                 raw = left[0]
         return self.value(type, raw)
@@ -263,10 +269,9 @@ class _ValueReader:
                 return self.value(type, text)
             case ListType(of=of) | SetType(of=of) if not isinstance(of, TextType):
                 places = [] if BRACKET.search(unenclosed(text)) else [unenclosed(text)]
-            case IntegerType() | NumberType() if self.locale is not None:
-                return replace(self, locale=None)._alone(type, self._plain(text))
             case IntegerType() | NumberType():
-                places = numbers_alone(text)
+                if self._number(text, type.high if isinstance(type, IntegerType) else None) is not None:
+                    return self.value(type, text)
             case BoolType():
                 places = names_alone(text, TRUTHS)
             case ChoiceType() if _brackets_close(text):
@@ -313,19 +318,23 @@ class _ValueReader:
 
     def _read_number(self, raw: Any, scale: int | None = None) -> Any:
         """Return a number that a text states; what is no text as it is."""
+        while isinstance(raw, list | dict) and len(raw) == 1:
+            ((name, inner),) = raw.items() if isinstance(raw, dict) else (("", raw[0]),)
+            if fold(str(name)).startswith(OTHERS):
+                break
+            raw = inner
         if not isinstance(raw, str):
             return raw
-        try:
-            number = number_in(raw, scale, self.locale)
-        except OddNumberError as error:
-            raise Unreadable(str(error)) from None
+        number = self._number(raw, scale)
         if number is None:
             raise Unreadable(f"`{short(raw)}` is not one number")
         return number
 
-    def _plain(self, text: str) -> str:
-        """Return a text whose numbers are plain."""
-        return text if self.locale is None else plain_numbers(text, self.locale)
+    def _number(self, text: str, scale: int | None) -> int | float | None:
+        try:
+            return number_in(text, scale, self.locale)
+        except OddNumberError as error:
+            raise Unreadable(str(error)) from None
 
     def _items(self, of: Type, raw: Any) -> list[Any]:
         """Return the elements of a list, also of one written as lines or with commas."""
@@ -335,10 +344,12 @@ class _ValueReader:
         if not isinstance(raw, str) or not isinstance(inner, IntegerType | NumberType):
             return [self.value(of, part) for part in parts_of(raw)]
         try:
-            parts = numbers_listed(raw, self.locale)
+            numbers = numbers_listed(raw, self.locale)
         except OddNumberError as error:
             raise Unreadable(str(error)) from None
-        return [replace(self, locale=None).value(of, part) for part in parts]
+        if None in numbers:
+            raise Unreadable(f"`{short(raw)}` is no list of numbers")
+        return [self.value(of, number) for number in numbers]
 
     def _optional(self, of: Type, raw: Any) -> Any:
         if raw is None:
