@@ -37,6 +37,7 @@ from tripos_compiler.language.replies.text import answer_of, nfkc
 from tripos_compiler.source import dataclass
 
 _QUOTES = r"\s\"'“”‘’「」『』()\[\]{}【】〔〕《》<>"
+_BESIDE = _QUOTES.replace(r"\s", r" \t")
 _AND = r"(?:[、,，/&+]|和|与|或者?|及|以及|还是|and|or|and/or|und|oder|et|ou|y|o|и|или|と)"
 _IS = (
     r"(?:应该是|应该为|应当是|应是|应为|应选|选择|选|就是|是|为|即|would be|should be|must be|has to be|will be|is|was|are|were"
@@ -183,7 +184,7 @@ def _forms(options: int) -> _Forms:
     pair = r"[A-Z]{2}(?![A-Za-z])|" if options > ALPHABET else ""
     one = rf"(?:{pair}(?!{PRONOUN})[A-Za-{small}])" if last == "Z" else rf"(?:(?!{PRONOUN})[A-{last}a-{small}])"
     more = (
-        rf"(?:[{_QUOTES}]{{0,9}}(?:(?![,，]){_AND}[{_QUOTES}]{{0,9}}{one}(?! [a-z]{{2}})|[,，][{_QUOTES}]{{0,9}}(?:and |or )?{one}(?={_LIST_ENDS})"
+        rf"(?:[{_BESIDE}]{{0,9}}(?:(?![,，]){_AND}[{_BESIDE}]{{0,9}}{one}(?! [a-z]{{2}})|[,，][{_BESIDE}]{{0,9}}(?:and |or )?{one}(?={_LIST_ENDS})"
         rf"|[A-{last}]{{1,8}})(?![A-Za-z']))"
     )
     single = rf"{pair}(?<![a-z])[a-{small}](?![a-z])|[A-{last}]"
