@@ -40,13 +40,16 @@ _QUOTES = r"\s\"'“”‘’「」『』()\[\]{}【】〔〕《》<>"
 _BESIDE = _QUOTES.replace(r"\s", r" \t")
 _AND = r"(?:[、,，/&+]|和|与|或者?|及|以及|还是|and|or|and/or|und|oder|et|ou|y|o|и|или|と)"
 _IS = (
-    r"(?:应该是|应该为|应当是|应是|应为|应选|选择|选|就是|是|为|即|would be|should be|must be|has to be|will be|is|was|are|were"
+    r"(?:应该是|应该为|应当是|应是|应为|应选|选择|选|就是|是|为|即|would be|should be|must be|has to be|will be|is|was"
+    r"|are|were"
     r"|remains|seems to be|appears to be|ist|sind|lautet|est|sont|es|son|é|は)"
 )
 _NOUN = (
     r"(?:答案|answers?|正确(?:的)?选项|正确(?:的)?(?:一)?项|antwort|lösung|réponse|respuesta|ответ|正解|答え|الجواب"
     r"|(?:correct|right|best|final|most (?:appropriate|accurate|likely)) (?:option|choice|one|statement)s?"
-    r"|(?:my|the) (?:(?!second|2nd|third|other|alternative|next|last|worst)\w+ )?(?:choice|pick|selection|guess|vote)|(?:^|(?<=\n))\W{0,3}(?:correct|right)(?=\s{0,3}:)|(?<!不)正确的(?:一?项)?(?:有|(?=[是为]))|(?:所以|因此|故)[^。;,\n]{0,16}(?=[是为])|(?<![A-Za-z])(?:choice|selection)(?=\s{0,3}:))"
+    r"|(?:my|the) (?:(?!second|2nd|third|other|alternative|next|last|worst)\w+ )?(?:choice|pick|selection|guess|vote)"
+    r"|(?:^|(?<=\n))\W{0,3}(?:correct|right)(?=\s{0,3}:)|(?<!不)正确的(?:一?项)?(?:有|(?=[是为]))|(?:所以|因此"
+    r"|故)[^。;,\n]{0,16}(?=[是为])|(?<![A-Za-z])(?:choice|selection)(?=\s{0,3}:))"
 )
 _SAID = late_pattern(
     rf"{_NOUN}[\"'”」】)\]]{{0,9}}(?:,\s\w{{1,12}}(?: \w{{1,12}})?,)?\s{{0,9}}"
@@ -56,9 +59,12 @@ _SAID = late_pattern(
 )
 """A noun that announces an option: with a copula or a colon, or before a letter that ends its clause."""
 _CHOSEN = late_pattern(
-    r"(?<![不非没别勿])(?<!不[应能该可会])(?<!不应该)(?:故选择|故选|应选择|应该选择|应该选|应选|因此选|所以选|选择|我选|选)\s{0,9}[:]?"
-    r"|而是|\bchoose|\bi(?:'d| would|'ll| will)? (?:choose|pick|select|chose|picked|selected|go with|went with|say|answer)\b"
-    r"|\bi prefer\b|\bgo(?:ing)? with\b|\b(?:that|this|which) leaves(?: us with| only)?\b|\bcorresponds? to\b|\blooks like\b|[→⇒]|=>",
+    r"(?<![不非没别勿])(?<!不[应能该可会])(?<!不应该)(?:故选择|故选|应选择|应该选择|应该选|应选|因此选|所以选|选择"
+    r"|我选|选)\s{0,9}[:]?"
+    r"|而是|\bchoose|\bi(?:'d| would|'ll| will)? (?:choose|pick|select|chose|picked|selected|go with|went with|say"
+    r"|answer)\b"
+    r"|\bi prefer\b|\bgo(?:ing)? with\b|\b(?:that|this|which) leaves(?: us with| only)?\b|\bcorresponds? to\b"
+    r"|\blooks like\b|[→⇒]|=>",
     re.IGNORECASE,
 )
 """A verb that chooses."""
@@ -66,8 +72,10 @@ _WORD = late_pattern(r"\s{0,9}a [a-z]{2}")
 """`a` as an English article, which no `A` is: `the answer is a matter of taste`."""
 _NO_LETTER = late_pattern(
     rf"\b[Nn]/[Aa]\b|\bA(?= (?!{GOES_ON})[a-z])|{PRONOUN}|{NUMERAL}"
-    r"|\b(?i:vitamin|plan|hepatitis|group|type|class|grade|section|part|figure|fig\.|point|line|side|angle|team|unit|level"
-    r"|company|student|person|school|sample|event|city|block|appendix|exhibit|table|room|vector|matrix|node|blood|set|step"
+    r"|\b(?i:vitamin|plan|hepatitis|group|type|class|grade|section|part|figure|fig\.|point|line|side|angle|team|unit"
+    r"|level"
+    r"|company|student|person|school|sample|event|city|block|appendix|exhibit|table|room|vector|matrix|node|blood|set"
+    r"|step"
     r"|mr\.?|ms\.?|dr\.?) [A-Z](?![A-Za-z])"
 )
 """What looks like a letter of an option: the article, the pronoun, the Roman numeral and names such as `Vitamin B`."""
@@ -87,12 +95,16 @@ _OPENING = late_pattern(
 )
 """A line that begins with the letter of an option."""
 _CONCLUSION = late_pattern(
-    r"[:=]\s|[→⇒]\s?|=>|\b(?:so|therefore|thus|hence|finally|overall|which leaves|leaving|also|donc)\b[,:]?\s|(?:因此|所以|综上|总之|故)[,:]?",
+    r"[:=]\s|[→⇒]\s?|=>|\b(?:so|therefore|thus|hence|finally|overall|which leaves|leaving|also|donc)\b[,:]?\s|(?:因此"
+    r"|所以"
+    r"|综上|总之|故)[,:]?",
     re.IGNORECASE,
 )
 _ONLY_LETTERS = late_pattern(
     r"(?=[^A-Za-z]*(?:选?项|[Oo]ption|[Aa]nswer)?[^A-Za-z]*[A-Za-z](?![a-z]))"
-    r"(?:(?![√✓✔✅☑×✗✘❌✕☒])[\W\d_]|[第题和与及选项以小]|(?:and|or|und|et|y|[Oo]ptions?|[Aa]nswers?)(?![A-Za-z])|[A-Z](?![a-z])|[a-h](?![A-Za-z]))+"
+    r"(?:(?![√✓✔✅☑×✗✘❌✕☒])[\W\d_]|[第题和与及选项以小]|(?:and|or|und|et|y|[Oo]ptions?|[Aa]nswers?)(?![A-Za-z])"
+    r"|[A-Z](?![a-z])"
+    r"|[a-h](?![A-Za-z]))+"
 )
 """Letters and nothing else but what stands between and around them."""
 _JOINS = late_pattern(
@@ -101,8 +113,10 @@ _JOINS = late_pattern(
 _CHOICE_OF = late_pattern(r"(?:options|choices|alternatives|possible answers?|候选|可选|选项)\W*\Z", re.IGNORECASE)
 _MORE_LINES = late_pattern(r"(?:[.、:)][^;\n]{0,60}[;\n]\s{0,3}[A-H](?=[.、:)]))+")
 _LINE_VERDICT = late_pattern(
-    r"(?:[-–—:→|(,]|[.、)]\s)\W{0,4}(?:(?P<held>(?:this is |it is |is )?(?:the )?(?:correct|right|true|yes|fits|matches|best)\b|正确|对(?![于比])|符合|[✓✔✅√])"
-    r"|(?:this is |it is |is )?(?:incorrect|wrong|false|not?\b|too \w+|never|does not|doesn't|contradicts)|错|不|排除|[✗✘❌×])",
+    r"(?:[-–—:→|(,]|[.、)]\s)\W{0,4}(?:(?P<held>(?:this is |it is |is )?(?:the )?(?:correct|right|true|yes|fits|matches"
+    r"|best)\b|正确|对(?![于比])|符合|[✓✔✅√])"
+    r"|(?:this is |it is |is )?(?:incorrect|wrong|false|not?\b|too \w+|never|does not|doesn't|contradicts)|错|不|排除"
+    r"|[✗✘❌×])",
     re.IGNORECASE,
 )
 """A verdict in the line of an option."""
@@ -184,14 +198,16 @@ def _forms(options: int) -> _Forms:
     pair = r"[A-Z]{2}(?![A-Za-z])|" if options > ALPHABET else ""
     one = rf"(?:{pair}(?!{PRONOUN})[A-Za-{small}])" if last == "Z" else rf"(?:(?!{PRONOUN})[A-{last}a-{small}])"
     more = (
-        rf"(?:[{_BESIDE}]{{0,9}}(?:(?![,，]){_AND}[{_BESIDE}]{{0,9}}{one}(?! [a-z]{{2}})|[,，][{_BESIDE}]{{0,9}}(?:and |or )?{one}(?={_LIST_ENDS})"
+        rf"(?:[{_BESIDE}]{{0,9}}(?:(?![,，]){_AND}[{_BESIDE}]{{0,9}}{one}(?! [a-z]{{2}})|[,，][{_BESIDE}]{{0,9}}(?:and "
+        rf"|or )?{one}(?={_LIST_ENDS})"
         rf"|[A-{last}]{{1,8}})(?![A-Za-z']))"
     )
     single = rf"{pair}(?<![a-z])[a-{small}](?![a-z])|[A-{last}]"
     together = "[A-H]{1,8}" if last == "H" else rf"[A-H]{{2,8}}|{pair}[A-{last}]"
     return _Forms(
         letter=re.compile(
-            rf"[{_QUOTES}]{{0,9}}(?:选项|[Oo]ptions?|[Cc]hoices?)?[{_QUOTES}]{{0,9}}(?P<letters>{one}{more}{{0,9}})(?![A-Za-z'0-9])"
+            rf"[{_QUOTES}]{{0,9}}(?:选项|[Oo]ptions?"
+            rf"|[Cc]hoices?)?[{_QUOTES}]{{0,9}}(?P<letters>{one}{more}{{0,9}})(?![A-Za-z'0-9])"
         ),
         first=re.compile(
             rf"[{_QUOTES}]{{0,9}}(?:选项|[Oo]ptions?)?[{_QUOTES}]{{0,9}}(?P<letters>[A-{last}a-{small}]{{1,9}})"

@@ -26,7 +26,8 @@ class Frame(Enum):
 
 
 MARKUP = late_pattern(
-    r"</?(?:b|i|em|strong|span|u|code)\b[^<>\n]{0,80}>|^[^\S\n]{0,3}>+|[*_~`$#]|\\(?=[$%#&])|\\(?:text|mathrm|mathbf|textbf|rm|bf|textit|mathit)(?![A-Za-z])\s?|\\[()\[\]]|\\quad(?![A-Za-z])|\\[,;! ]",
+    r"</?(?:b|i|em|strong|span|u|code)\b[^<>\n]{0,80}>|^[^\S\n]{0,3}>+|[*_~`$#]|\\(?=[$%#&])|\\(?:text|mathrm|mathbf"
+    r"|textbf|rm|bf|textit|mathit)(?![A-Za-z])\s?|\\[()\[\]]|\\quad(?![A-Za-z])|\\[,;! ]",
     re.MULTILINE,
 )
 """Marks of emphasis, of Markdown and of LaTeX around an answer."""
@@ -45,7 +46,8 @@ def plain(text: str) -> str:
 
 
 CORRECTION = late_pattern(
-    r"\b(?:wait|hold on|actually,|correction|scratch that|on second thought|let me (?:re\w+|correct)|i (?:misread|miscounted"
+    r"\b(?:wait|hold on|actually,|correction|scratch that|on second thought|let me (?:re\w+|correct)|i (?:misread"
+    r"|miscounted"
     r"|made a mistake)|i mean)\b|\bno, (?:it|that|the)\b|不对,|等等|等一下|更正|重新|改为",
     re.IGNORECASE,
 )
@@ -55,21 +57,25 @@ NO_DOUBT = late_pattern(
     re.IGNORECASE,
 )
 _END_OF_SENTENCE = late_pattern(
-    r"(?<!\b[A-Za-z])[.!](?=[\s\"')\]}]|\Z)|[.!](?=\s+[A-Z][a-z]+\b|\s+[A-Z] (?:is|was|are|seems|has|does)\b)|[?。!？;\n…]"
+    r"(?<!\b[A-Za-z])[.!](?=[\s\"')\]}]|\Z)|[.!](?=\s+[A-Z][a-z]+\b|\s+[A-Z] (?:is|was|are|seems|has|does)\b)"
+    r"|[?。!？;\n…]"
 )
 _NEAR = 240
 """So many characters at most are looked at on either side of a mention."""
 _BREAK = late_pattern(
-    r"[,:;()|—–]|\s-\s|(?:\b(?:(?<!anything )(?<!everything )(?<!nothing )(?<!all )but|however|yet|so|thus|therefore|hence|while|whereas|because|since|although|though"
+    r"[,:;()|—–]|\s-\s|(?:\b(?:(?<!anything )(?<!everything )(?<!nothing )(?<!all )but|however|yet|so|thus|therefore"
+    r"|hence|while|whereas|because|since|although|though"
     r"|sondern|aber|mais|sino|pero|also|donc)\b|\brather(?! than)|而是|但是?|所以|因此|因为|由于|故(?=选|答)|а (?=\w))",
     re.IGNORECASE,
 )
 _LIST = late_pattern(
-    r"(?:(?<![A-Za-z0-9])(?:选项|[Oo]ptions? )?\(?[A-Za-z]\)?选?项?\s{0,2}(?:,\s?(?:and|or|nor)?|、|/|&|\band\b|\bor\b|\bnor\b|和|与|或者?|及)\s{0,2}){1,9}\Z"
+    r"(?:(?<![A-Za-z0-9])(?:选项|[Oo]ptions? )?\(?[A-Za-z]\)?选?项?\s{0,2}(?:,\s?(?:and|or|nor)?|、|/|&|\band\b|\bor\b"
+    r"|\bnor\b|和|与|或者?|及)\s{0,2}){1,9}\Z"
 )
 """Options before one in a list, which share what is said of it: `neither A nor B`, `不是A、B`."""
 _LIST_AFTER = late_pattern(
-    r"(?:\s{0,2}(?:,\s(?:and|or|nor)?|、|/|&|\band\b|\bor\b|\bnor\b|和|与|或者?|及)\s{0,2}(?:选项|[Oo]ptions? )?\(?[A-Za-z]\)?(?![A-Za-z0-9'])){1,9}"
+    r"(?:\s{0,2}(?:,\s(?:and|or|nor)?|、|/|&|\band\b|\bor\b|\bnor\b|和|与|或者?|及)\s{0,2}(?:选项"
+    r"|[Oo]ptions? )?\(?[A-Za-z]\)?(?![A-Za-z0-9'])){1,9}"
 )
 _NO_DENIAL = late_pattern(
     r"\bnot (?:only|just|merely|simply|surprisingly)\b|\bno doubt\b|\bwithout (?:a |any )?(?:doubt|question)\b"
@@ -87,11 +93,13 @@ _DENIED_BEFORE = late_pattern(
     r"|cross(?:ed|ing)? out|fail\w*|incorrect\w*|wrong\w*|false|falsely|least|less|worse|den(?:y|ies|ied)|no longer"
     r"|nicht|weder|noch|ni|kein\w*|außer|pas|jamais|sauf|nunca|excepto|не|кроме|ليس|nothing|none|nobody"
     r"|too early to say|hard to (?:say|call)|difficult to (?:say|call)|apart from|aside from|minus|no)\b|\w+n't\b"
-    r"|(?:不|非|没|未|无|勿|(?<![分特类级区个辨判])别|莫|排除|否定|剔除|舍去|删去|除了|除去|难以|谈不上|称不上|算不上|误选|错选)[^,。;:]{0,8}\Z",
+    r"|(?:不|非|没|未|无|勿|(?<![分特类级区个辨判])别|莫|排除|否定|剔除|舍去|删去|除了|除去|难以|谈不上|称不上|算不上"
+    r"|误选|错选)[^,。;:]{0,8}\Z",
     re.IGNORECASE,
 )
 _FIRM_ADVERBS = (
-    r"(?:(?:clearly|also|just|simply|obviously|therefore|definitely|probably|both|the|an?|completely|totally|very|quite|much|far"
+    r"(?:(?:clearly|also|just|simply|obviously|therefore|definitely|probably|both|the|an?|completely|totally|very"
+    r"|quite|much|far"
     r"|slightly|thus|then|always|in fact|actually|still|certainly|indeed) ){0,3}"
 )
 _ADVERBS = (
@@ -100,38 +108,55 @@ _ADVERBS = (
 )
 _OPTION = r"(?:\s?(?:选?项|options?|choices?))?(?:\s?\([^()\n]{0,60}\))?"
 _IS = (
-    r"(?:(?:is|are|was|were|can be|could be|may be|should be|must be|has to be|seems?|looks?|sounds?|appears?|being|ist|est|es|turns? out(?: to be)?|comes? out"
+    r"(?:(?:is|are|was|were|can be|could be|may be|should be|must be|has to be|seems?|looks?|sounds?|appears?|being"
+    r"|ist|est|es|turns? out(?: to be)?|comes? out"
     r"|remains?|as|stands?) )"
 )
 _DENIED_AFTER = late_pattern(
-    rf"\s?\((?:false|wrong|incorrect|no|not\b(?! \(?[A-Z]\b)[^()]{{0,40}}|✗|×|错误?|不[^()]{{0,12}})\)|[\s\"')\]}}]{{0,4}}{_OPTION}\s{{0,2}}(?:[:=→|–—-]\s{{0,2}}|[.、]\s?(?=(?:wrong|incorrect|false|not)\b|[错不有]))?"
-    rf"(?:(?:{_IS}|(?:is|'s|are)\s)?{_ADVERBS}(?:wrong|incorrect|false|untrue|not|never|worse|inferior|invalid|impossible"
-    r"|implausible|irrelevant|unlikely|excluded|eliminated|ruled out|out(?= of the question| because|[.,;!]|\Z)|rejected|discarded"
-    r"|distractors?|traps?|weaker|less|ineligible|falsch|faux|fausse|incorrecta|incorrecto|falsa|falso|nicht|off(?= the table|[.,;!]|\Z)|no(?=\s*[.,;!]|\s*\Z)|inaccurate|unrelated)\b"
+    rf"\s?\((?:false|wrong|incorrect|no|not\b(?! \(?[A-Z]\b)[^()]{{0,40}}|✗|×|错误?|不[^()]{{0,12}})\)"
+    rf"|[\s\"')\]}}]{{0,4}}{_OPTION}\s{{0,2}}(?:[:=→|–—-]\s{{0,2}}|[.、]\s?(?=(?:wrong|incorrect|false|not)\b"
+    rf"|[错不有]))?"
+    rf"(?:(?:{_IS}|(?:is|'s|are)\s)?{_ADVERBS}(?:wrong|incorrect|false|untrue|not|never|worse|inferior|invalid"
+    rf"|impossible"
+    r"|implausible|irrelevant|unlikely|excluded|eliminated|ruled out|out(?= of the question| because|[.,;!]|\Z)"
+    r"|rejected|discarded"
+    r"|distractors?|traps?|weaker|less|ineligible|falsch|faux|fausse|incorrecta|incorrecto|falsa|falso|nicht"
+    r"|off(?= the table|[.,;!]|\Z)|no(?=\s*[.,;!]|\s*\Z)|inaccurate|unrelated)\b"
     r"|\w+n't\b|cannot\b|can not\b|(?:does|do|did|will|would|could|should|can|has|have) (?:not|never)\b|fails?\b"
-    r"|contradicts?\b|makes? no\b|has no\b|have no\b|misses\b|ignores\b|omits\b|lacks?\b|confuses\b|is ruled\b|×|✗|✘|❌|n'est pas|は[间間]违|は(?:間違|不正解)|не(?:вер|прав|подход)|は(?:間違|誤|違|不正解|正しくない)|خطأ"
-    r"|(?:的?(?:说法|表述|观点|内容|叙述)|选?项|都|均|皆|也|全|显然|明显|是|就|\s|则|并|可以?|能够|应该?|完全|确实|属于)*"
-    r"(?:错|不正确|不对|不符|不合|不当|不选|不是|不能|不可|不成立|不属|不适|不恰当|有误|无关|排除|被排除|与[^,。]{0,8}(?:无关|不符|矛盾)))",
+    r"|contradicts?\b|makes? no\b|has no\b|have no\b|misses\b|ignores\b|omits\b|lacks?\b|confuses\b|is ruled\b|×|✗|✘|❌"
+    r"|n'est pas|は[间間]违|は(?:間違|不正解)|не(?:вер|прав|подход)|は(?:間違|誤|違|不正解|正しくない)|خطأ"
+    r"|(?:的?(?:说法|表述|观点|内容|叙述)|选?项|都|均|皆|也|全|显然|明显|是|就|\s|则|并|可以?|能够|应该?|完全|确实"
+    r"|属于)*"
+    r"(?:错|不正确|不对|不符|不合|不当|不选|不是|不能|不可|不成立|不属|不适|不恰当|有误|无关|排除|被排除"
+    r"|与[^,。]{0,8}(?:无关|不符|矛盾)))",
     re.IGNORECASE,
 )
 _HELD_AFTER = late_pattern(
-    rf"\s?\((?:true|correct|right|yes|✓|√|对|正确)\)|[\s\"')\]}}]{{0,4}}{_OPTION}\s{{0,2}}(?:(?:[:=→|–—-]\s{{0,2}}|\.\s?(?=(?:right|correct|true)\b)|(?:{_IS}|(?:is|'s)\s)){_FIRM_ADVERBS}"
-    r"(?:right|correct|true|valid|yes|accurate|(?:only |right |correct |best |final |most \w+ )?(?:answer|choice|option|one)\b"
+    rf"\s?\((?:true|correct|right|yes|✓|√|对|正确)\)|[\s\"')\]}}]{{0,4}}{_OPTION}\s{{0,2}}(?:(?:[:=→|–—-]\s{{0,2}}"
+    rf"|\.\s?(?=(?:right|correct|true)\b)|(?:{_IS}|(?:is|'s)\s)){_FIRM_ADVERBS}"
+    r"(?:right|correct|true|valid|yes|accurate|(?:only |right |correct |best |final |most \w+ )?(?:answer|choice"
+    r"|option|one)\b"
     r"|best|better|stronger|superior|preferable|winner|the winner|fits?\b|matches\b)"
-    r"|richtig|korrekt|correcta?|correcto|(?:fits|matches|works|wins|holds|is it|it is)(?=[\s.,;!]|\Z)|(?:best|correctly|clearly) \w+s\b|[:=→|–—-]?\s{0,2}[√✓✔✅]|は正"
+    r"|richtig|korrekt|correcta?|correcto|(?:fits|matches|works|wins|holds|is it|it is)(?=[\s.,;!]|\Z)|(?:best"
+    r"|correctly|clearly) \w+s\b|[:=→|–—-]?\s{0,2}[√✓✔✅]|は正"
     r"|[.、]?\s?(?:的?(?:说法|表述|观点|内容|叙述)|选?项|都|均|也|显然|明显|是|才|\s|则|最|完全|确实|属于)*"
     r"(?:正确|对(?![A-Za-z于比应照话象])|符合|成立|(?:本题)?(?:正确)?答案|恰当|合适|更好|更优))",
     re.IGNORECASE,
 )
 _OPEN_BEFORE = late_pattern(
-    r"\b(?:whether|suppose|supposing|assuming|imagine|might|may(?= (?:be|say|think|choose))|could|perhaps|possibly|maybe"
+    r"\b(?:whether|suppose|supposing|assuming|imagine|might|may(?= (?:be|say|think|choose))|could|perhaps|possibly"
+    r"|maybe"
     r"|temp(?:ting|ted)|mistake|misconception|trap|distractor|confus\w+|at first|initially|first thought|originally"
-    r"|some(?:one|body| people| students| may| might| would| could| \w+ (?:say|think|claim|argue|believe|hold))|many (?:people|students)|students?(?!')|people|others|they"
+    r"|some(?:one|body| people| students| may| might| would| could| \w+ (?:say|think|claim|argue|believe|hold))"
+    r"|many (?:people|students)|students?(?!')|people|others|they"
     r"|(?:he|she) (?:says?|said|thinks?|thought|chose|picked|answers?|answered)"
     r"|(?:user|student|author|response|reply|assistant|text|passage|speaker|learner|pupil|key|model)"
     r" (?:\w+ )?(?:says?|said|chose|chooses|picked|answers?|answered|claims?|claimed|thinks?|wrote|writes|states?)"
-    r"|as \w+ as|between(?= \S{1,12} |\s*\Z)|either|(?<!correct )(?<!right )(?<!best )(?:options|choices|alternatives|possible answers?)(?: are|:| include)|(?:one|which|any) of|compared (?:to|with)|versus|vs|than|(?<!looks )(?<!look )like|over"
-    r"|depends on|prefer\w* \S{1,20} to)\b|有人|有的同学|有些|部分同学|同学们?|学生|容易误|误以为|如果|若|假如|假设|倘若|可能|也许|或许|大概|比起?|相比"
+    r"|as \w+ as|between(?= \S{1,12} |\s*\Z)|either|(?<!correct )(?<!right )(?<!best )(?:options|choices|alternatives"
+    r"|possible answers?)(?: are|:| include)|(?:one|which|any) of|compared (?:to|with)|versus|vs|than"
+    r"|(?<!looks )(?<!look )like|over"
+    r"|depends on|prefer\w* \S{1,20} to)\b|有人|有的同学|有些|部分同学|同学们?|学生|容易误|误以为|如果|若|假如|假设"
+    r"|倘若|可能|也许|或许|大概|比起?|相比"
     r"|是不是|是否|会不会|能否|不确定",
     re.IGNORECASE,
 )
@@ -146,9 +171,11 @@ _SUPPOSED_BEFORE = late_pattern(
 )
 _OPEN_AFTER = late_pattern(
     r"[\s\"')\]}]{0,4}(?:(?:选?项)?的?(?:同学|学生|人(?!们?都)|考生|者(?!均))"
-    r"|(?:would|might|could|may)\b(?! (?:be|seem|appear) (?:the |my |an? )?(?:\w+ )?(?:answer|choice|best|right|correct))"
+    r"|(?:would|might|could|may)\b(?! (?:be|seem|appear) (?:the |my |an? )?(?:\w+ )?(?:answer|choice|best|right"
+    r"|correct))"
     r"|(?:is|was|seems) (?:tempting|possible|plausible|close|a (?:common|typical|popular))"
-    r"|(?:only )?(?:if|unless|when|in case|provided that)\b|吗|呢|是否|是不是|的话|[,]?\s?(?:right|correct|no)\?|as well as"
+    r"|(?:only )?(?:if|unless|when|in case|provided that)\b|吗|呢|是否|是不是|的话|[,]?\s?(?:right|correct|no)\?"
+    r"|as well as"
     r"|(?:is|was|are) (?:worse|more|less|weaker|closer|longer|shorter)\b[^.;]{0,40}\bthan\b|vs\.?\b|versus\b)",
     re.IGNORECASE,
 )
@@ -159,7 +186,9 @@ _SO_IS = late_pattern(r"\b(?:so|as) (?:is|are|does)\s+\Z", re.IGNORECASE)
 _OUTRANKS = late_pattern(r"\s{0,2}>{1,3}\s{0,2}[A-Z](?![A-Za-z])")
 _OUTRANKED = late_pattern(r"[A-Z]\s{0,2}>{1,3}\s{0,2}\Z")
 _HEAD_DENIES = late_pattern(
-    r"\A\W{0,4}(?:(?:worse|worst|wrong|incorrect|false|loser|rejected|excluded|eliminated)(?: \w+)?|错误(?:选项|项|的)?|不选|排除)\W{0,3}:\W{0,3}\Z",
+    r"\A\W{0,4}(?:(?:worse|worst|wrong|incorrect|false|loser|rejected|excluded|eliminated)(?: \w+)?|错误(?:选项|项"
+    r"|的)?|不选"
+    r"|排除)\W{0,3}:\W{0,3}\Z",
     re.IGNORECASE,
 )
 """The head of a line that lists what is wrong."""
@@ -256,11 +285,13 @@ def is_affirmed(text: str, start: int, end: int, *, labelled: bool = False) -> b
 
 
 _OF_A_PERSON = late_pattern(
-    r"\b(?:student|user|candidate|pupil|learner)(?:'s)?\b(?:(?!\bbut\b)[^.;:!?,\n]){0,40}\Z|(?:学生|考生|同学|用户)的?[^。;:!?\n]{0,12}\Z",
+    r"\b(?:student|user|candidate|pupil|learner)(?:'s)?\b(?:(?!\bbut\b)[^.;:!?,\n]){0,40}\Z|(?:学生|考生|同学"
+    r"|用户)的?[^。;:!?\n]{0,12}\Z",
     re.IGNORECASE,
 )
 _OF_ANOTHER = late_pattern(
-    r"\b(?:he|she|they|someone|many|some|their|his|her|wrong|incorrect|second|2nd|third|alternative|another|runner-up|worst|least"
+    r"\b(?:he|she|they|someone|many|some|their|his|her|wrong|incorrect|second|2nd|third|alternative|another|runner-up"
+    r"|worst|least"
     r"|backup|possible|long|longer)\b[^.;:!?,\n]{0,40}\Z|错误的[^。;:!?\n]{0,12}\Z",
     re.IGNORECASE,
 )

@@ -24,18 +24,22 @@ T = TypeVar("T")
 
 _LABEL = late_pattern(
     r"(?P<noun>score|rating|mark|grade|answer|result|option|choice|verdict|judge?ment|conclusion|decision|label"
-    r"|classification|category|class|assessment|evaluation|level|urteil|bewertung|antwort|veredicto|respuesta|réponse|得分|评分"
+    r"|classification|category|class|assessment|evaluation|level|urteil|bewertung|antwort|veredicto|respuesta|réponse"
+    r"|得分|评分"
     r"|分数|答案|结果|选项|选择|选|结论|判断|判定|评价|评级|等级|分类|类别)"
     r"[\"']?[^\S\n]*+(?:(?:would be|should be|is|was|as|ist|est|es|为|是|应该是|应为|:|=)[^\S\n]*+)+"
-    r"|\bi(?:'d| would|'ll| will)? (?:choose|pick|select|say|answer|prefer|(?:rate|grade|mark|score|judge) (?:it|this)(?: as)?|call (?:it|this)(?: an?)?|go with"
+    r"|\bi(?:'d| would|'ll| will)? (?:choose|pick|select|say|answer|prefer|(?:rate|grade|mark|score|judge) (?:it"
+    r"|this)(?: as)?|call (?:it|this)(?: an?)?|go with"
     r"|classify (?:it|this) as|label (?:it|this)(?: as)?)\s+"
     r"|(?P<line>^[^\S\n]*[^\W\d][^\n:(]{0,29}:[^\S\n]*)(?=[^\n]{1,60}$)",
     re.IGNORECASE | re.MULTILINE,
 )
 """A noun with a copula, a verb, or the head of a line that ends with a name."""
 _OF_OTHERS = late_pattern(
-    r"(?:\b(?:student|user|candidate|response|reply|reference|correct|right|expected|gold|true|model|given|official|actual"
-    r"|ground[ -]truth|sample|their|his|her|its)(?:'s)?|学生的?|考生的?|用户的?|参考|标准|正确|给出的|真实|原)\s{0,2}\Z",
+    r"(?:\b(?:student|user|candidate|response|reply|reference|correct|right|expected|gold|true|model|given|official"
+    r"|actual"
+    r"|ground[ -]truth|sample|their|his|her|its)(?:'s)?|学生的?|考生的?|用户的?|参考|标准|正确|给出的|真实"
+    r"|原)\s{0,2}\Z",
     re.IGNORECASE,
 )
 """Before a label, whose answer it is: that of somebody else is no verdict."""
@@ -44,8 +48,10 @@ _FIRM = (
     r"|mathematically|logically|grammatically|perfectly|simply|plainly|actually|really|only|finally|ultimately|exactly"
 )
 _HEDGED = late_pattern(
-    r"(?:\b(?:half|somewhat|almost|close to(?: an?)?|rather|quite|kind of|sort of|more or less|in part|to some extent|semi|less|more|most|least|not (?:\w+ly|quite|very|that|so|all))"
-    rf"|\b(?!(?:{_FIRM})\b)\w+ly|%|percent|部分|基本上?|大致|大体上?|大部分|多数|半|几乎|近乎|接近|不完全|不太|比较|有点|有些|略|稍|不够)"
+    r"(?:\b(?:half|somewhat|almost|close to(?: an?)?|rather|quite|kind of|sort of|more or less|in part|to some extent"
+    r"|semi|less|more|most|least|not (?:\w+ly|quite|very|that|so|all))"
+    rf"|\b(?!(?:{_FIRM})\b)\w+ly|%|percent|部分|基本上?|大致|大体上?|大部分|多数|半|几乎|近乎|接近|不完全|不太|比较"
+    rf"|有点|有些|略|稍|不够)"
     r"[\s-]{0,2}\Z",
     re.IGNORECASE,
 )
@@ -64,21 +70,27 @@ _ARTICLE = late_pattern(
     r"\b(?:the|any|every|this|that|some|no|his|her|their|its|few|more|other|of|with|about|an?)\s+\Z", re.IGNORECASE
 )
 _COPULA = late_pattern(
-    r"(?:\b(?:is|are|was|were|be|seems?|looks?|appears?|remains?|it's|that's|as|considered|judged|rated|deemed|ist|est|es)|[:=]|是|为|属于|算)"
+    r"(?:\b(?:is|are|was|were|be|seems?|looks?|appears?|remains?|it's|that's|as|considered|judged|rated|deemed|ist|est"
+    r"|es)|[:=]|是|为|属于|算)"
     rf"\s*(?:(?:an?|the|{_FIRM}|therefore|thus|also|still|very|quite|indeed|overall|both|not)\s+){{0,3}}\Z",
     re.IGNORECASE,
 )
 _CLAUSE_ENDS = late_pattern(
-    r"[\"')\]}]{0,3}\s{0,2}(?:\Z|[.,;:!?。，；：！\n)—–-]|\b(?:because|since|as|and|but|for|though|although|in|on|overall|here|rating|answer"
+    r"[\"')\]}]{0,3}\s{0,2}(?:\Z|[.,;:!?。，；：！\n)—–-]|\b(?:because|since|as|and|but|for|though|although|in|on"
+    r"|overall"
+    r"|here|rating|answer"
     r"|response|verdict|level|score|option|choice|reply|statement|claim)\b|[的了。]?(?:\Z|[,。，；;]))"
 )
 _NOUN_BEHIND = late_pattern(
-    r"[ \"']{1,2}(?!(?:because|since|as|and|but|for|or|nor|though|although|in|on|overall|here|than|to|with|by|at|if|when|is|it|i|we"
-    r"|this|that|the|a|an|so|given|due|despite|based|from|of|both|too|also|again|indeed)\b)[a-z]+|的(?=[\u4e00-\u9fff])|[率性度是]|答案|选项|说法|做法|结果",
+    r"[ \"']{1,2}(?!(?:because|since|as|and|but|for|or|nor|though|although|in|on|overall|here|than|to|with|by|at|if"
+    r"|when|is|it|i|we"
+    r"|this|that|the|a|an|so|given|due|despite|based|from|of|both|too|also|again|indeed)\b)[a-z]+|的(?=[\u4e00-\u9fff])"
+    r"|[率性度是]|答案|选项|说法|做法|结果",
     re.IGNORECASE,
 )
 _LAST_SEGMENT = late_pattern(
-    r"(?<=[.!?。])\s|[:,;\n]|\b(?:so|therefore|thus|hence|overall|finally|actually|i mean)\b|因此|所以|综上|总之|故|—|–|\s-\s",
+    r"(?<=[.!?。])\s|[:,;\n]|\b(?:so|therefore|thus|hence|overall|finally|actually|i mean)\b|因此|所以|综上|总之|故|—"
+    r"|–|\s-\s",
     re.IGNORECASE,
 )
 _LAST = 32
@@ -291,7 +303,8 @@ def _is_supposed(text: str, end: int, before: str) -> bool:
 
 
 _UNSURE = late_pattern(
-    r"\b(?:sure|certain|clear|know|say|tell|whether|if|entirely|completely|fully|always|necessarily|only|never)\b|未必|难以|一定",
+    r"\b(?:sure|certain|clear|know|say|tell|whether|if|entirely|completely|fully|always|necessarily|only|never)\b|未必"
+    r"|难以|一定",
     re.IGNORECASE,
 )
 _OF_THE_KEY = late_pattern("correct|right|final|正确", re.IGNORECASE)
@@ -299,7 +312,8 @@ _LINE_ENDS = late_pattern(r"[\"')\].。!]{0,3}\s*(?:$|[,;(]|\n)")
 _SENTENCE_ENDS = late_pattern(r"[.!?。！？\n;]")
 _CALLED = late_pattern(r"[\"'] (?:is|was|means)\b")
 _COMPARED_BEHIND = late_pattern(
-    r" (?:is|was) (?!(?:much |clearly |slightly |far |the |a )*(?:better|best|stronger|winner|superior|preferable|right|correct))\w"
+    r" (?:is|was) (?!(?:much |clearly |slightly |far |the |a )*(?:better|best|stronger|winner|superior|preferable"
+    r"|right|correct))\w"
 )
 _JUDGED = late_pattern(
     r"\b(?:judge|consider|find|deem|rate|believe|appears?|seems?|proves?|turns out|held)\b[^.;]*\bto be\s\Z",
@@ -309,7 +323,9 @@ _CONCLUDES = late_pattern(
     r"\b(?:so|therefore|thus|hence|overall)\b[^,;]*\Z|(?:因此|所以|综上|总之|故)[^,;]*\Z", re.IGNORECASE
 )
 _PRIMARY = late_pattern(
-    r"(?:\b(?:response|answer|reply|statement|claim|solution|it|this|that|overall|sentiment|review|output)|回答|答复|说法|回复|该答案)"
+    r"(?:\b(?:response|answer|reply|statement|claim|solution|it|this|that|overall|sentiment|review|output)|回答|答复"
+    r"|说法|回复"
+    r"|该答案)"
     r"\s{0,2}(?:is|was|seems|looks|remains|是|为)?\b[^,;:]{0,12}\Z",
     re.IGNORECASE,
 )
@@ -324,11 +340,13 @@ _IS_A = late_pattern(r"\b(?:is|was|as|gives?) an?\s+\Z", re.IGNORECASE)
 _ARTICLE_A = late_pattern(rf"A (?!{GOES_ON})[a-z]")
 _QUOTES = late_pattern(r"[(\"'\[{\s✅❌✓✗]{1,6}")
 _LIST_SIGN = late_pattern(
-    r"[\"'\])\s]{0,3}(?:,|/|、|\b(?:or|and|to|nor|oder|und|noch|ou|et|o|y|или|и)\b|和|或者?|与)\s{0,2}(?:or |and )?[(\"'\[]{0,2}",
+    r"[\"'\])\s]{0,3}(?:,|/|、|\b(?:or|and|to|nor|oder|und|noch|ou|et|o|y|или|и)\b|和|或者?|与)\s{0,2}(?:or "
+    r"|and )?[(\"'\[]{0,2}",
     re.IGNORECASE,
 )
 _QUALITIES = late_pattern(
-    r"(?:partial(?:ly)? |in|un|ir|im)?(?:correct|right|wrong|true|false|supported|complete|valid|accurate|relevant|good|bad|poor"
+    r"(?:partial(?:ly)? |in|un|ir|im)?(?:correct|right|wrong|true|false|supported|complete|valid|accurate|relevant"
+    r"|good|bad|poor"
     r"|excellent|fair|adequate|pass(?:ed)?|fail(?:ed)?|helpful|harmful|safe|unsafe|perfect|acceptable)"
     r"|部分正确|正确|错误|对|错|richtig|falsch|correct[oa]|incorrect[oa]",
     re.IGNORECASE,
@@ -355,5 +373,5 @@ def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _spaced(name: str) -> str:
-    """Return the pattern of a name, whose words may be joined as writers join them: `not_attempted`, `not attempted`."""
+    """Return the pattern of a name, whose words writers join in several ways: `not_attempted`, `not attempted`."""
     return r"[\s_-]{0,2}".join(re.escape(plain(word)) for word in re.split(r"[\s_-]+", name) if plain(word))

@@ -11,8 +11,11 @@ from tripos_compiler.language.replies.text import ReplyText
 
 _BOXED = late_pattern(r"\\boxed\s{0,9}\{|\\fbox\s{0,9}\{|\\.|[{}]", re.DOTALL)
 _FIELD = late_pattern(
-    r"[\"'](?:(?:正确|最终)?(?:答案|选项|判断)|(?:final_|correct_|my_)?(?:answers?|choice|option|verdict|judge?ment|result|value))[\"']"
-    r"\s{0,9}:\s{0,9}(\[[^\]]{0,2000}\]|\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'(?=\s*[,}])|true\b|false\b|-?\d[\d.]{0,40}(?=\s*[,}]))",
+    r"[\"'](?:(?:正确|最终)?(?:答案|选项|判断)|(?:final_|correct_|my_)?(?:answers?|choice|option|verdict|judge?ment"
+    r"|result"
+    r"|value))[\"']"
+    r"\s{0,9}:\s{0,9}(\[[^\]]{0,2000}\]|\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'(?=\s*[,}])|true\b|false\b"
+    r"|-?\d[\d.]{0,40}(?=\s*[,}]))",
     re.IGNORECASE,
 )
 _TAG = late_pattern(
@@ -20,7 +23,8 @@ _TAG = late_pattern(
 )
 REASONS = late_pattern(
     r"(?:^|(?<=[\s。.;(【\[*#]))(?:简要|具体|详细)?"
-    r"(?:理由|解析|分析|解释|说明|原因|思路|依据|改正|更正|reason(?:s|ing)?|explanations?|justification|rationale|analysis"
+    r"(?:理由|解析|分析|解释|说明|原因|思路|依据|改正|更正|reason(?:s|ing)?|explanations?|justification|rationale"
+    r"|analysis"
     r"|why)(?:说明|如下|是|为)?[*_\s】\])]{0,9}(?:[:】]|\n|$)",
     re.IGNORECASE | re.MULTILINE,
 )

@@ -16,40 +16,55 @@ from tripos_compiler.language.replies.text import answer_of
 _CJK = r"\u3040-\u30ff\u3400-\u9fff"
 _SCRIPT = rf"(?<![^\W_{_CJK}])"
 _YES = (
-    r"yes|yeah|yep|yup|true|correct|right|accurate|affirmative|(?:of course|certainly|absolutely|definitely|indeed|exactly)(?! not)|i (?:do )?think so"
-    r"|i believe so|(?:it|this|that|he|she|they) (?:is|does|do|are|was|did|has|have)(?=\W*\Z)|ja|wahr|richtig|stimmt|oui|vrai"
+    r"yes|yeah|yep|yup|true|correct|right|accurate|affirmative|(?:of course|certainly|absolutely|definitely|indeed"
+    r"|exactly)(?! not)|i (?:do )?think so"
+    r"|i believe so|(?:it|this|that|he|she|they) (?:is|does|do|are|was|did|has|have)(?=\W*\Z)|ja|wahr|richtig|stimmt"
+    r"|oui|vrai"
     r"|exact|sí|verdadero|cierto|correcto|да|верно|правда|правильно|نعم|صحيح|はい|正しい"
     r"|没有错|肯定的|是的|是(?![非否不])|对的|对|正确的|正确|没错|属实|成立|真的|真|可以|能|会(?=\W|\Z)"
 )
 _NO = (
-    r"no|nope|not (?:true|correct|right|accurate|really|at all|the case)|false|incorrect|wrong|untrue|inaccurate|negative|(?:of course|certainly|absolutely|definitely|probably|i'm afraid|i am afraid|i guess) not"
-    r"|i (?:do not|don't) (?:think|believe) so|(?:it|this|that|he|she|they) (?:\w+n't|(?:is|does|do|are|was|did|has|have) not)(?=\W*\Z)"
-    r"|not(?=\W*\Z)|nein|falsch|stimmt nicht|nicht (?:wahr|richtig)|non|faux|falso|incorrecto|нет|неверно|неправда|неправильно|ложь|لا|خطأ|いいえ"
-    r"|正しく(?:ない|ありません)|間違い|间违い|это не так|das stimmt nicht|否定的|不是的|不是|不对的|不对|不正确的|不正确|不准确|不属实|不成立|并非如此|否|错误的|错误|错的|错了|错|没有|假的|假|不可以|不能|不会|不行|不(?=\W|\Z)"
+    r"no|nope|not (?:true|correct|right|accurate|really|at all|the case)|false|incorrect|wrong|untrue|inaccurate"
+    r"|negative|(?:of course|certainly|absolutely|definitely|probably|i'm afraid|i am afraid|i guess) not"
+    r"|i (?:do not|don't) (?:think|believe) so|(?:it|this|that|he|she|they) (?:\w+n't|(?:is|does|do|are|was|did|has"
+    r"|have) not)(?=\W*\Z)"
+    r"|not(?=\W*\Z)|nein|falsch|stimmt nicht|nicht (?:wahr|richtig)|non|faux|falso|incorrecto|нет|неверно|неправда"
+    r"|неправильно|ложь|لا|خطأ|いいえ"
+    r"|正しく(?:ない|ありません)|間違い|间违い|это не так|das stimmt nicht|否定的|不是的|不是|不对的|不对|不正确的"
+    r"|不正确|不准确|不属实|不成立|并非如此|否|错误的|错误|错的|错了"
+    r"|错|没有|假的|假|不可以|不能|不会|不行|不(?=\W|\Z)"
 )
 _WORD = rf"(?:(?P<no>{_NO})|(?P<yes>{_YES}))"
 _PLAIN_END = rf"(?![^\W_{_CJK}]|'\w|-\w)(?=\W|\Z|的(?=\W|\Z)|了|吧|啊|呀|因为|由于|です|だ)(?!\s?\d)"
 """The end of a word that is no part of a longer one: `对于` and `正确率` say nothing."""
 _GOES_ON = (
-    r"(?=\s*(?:\Z|[\n.,;:!。，；：！、)\]}\"'*|–—-]|\((?!\w\))|because|since|as|it|that|this|the|there|he|she|they|we|you|i\b|but"
-    r"|not|although|though|however|actually|indeed|exactly|sir|definitely|absolutely|of course|if|when|in (?:this|that|fact)|based|according|given|only|for the|both|all|and|"
+    r"(?=\s*(?:\Z|[\n.,;:!。，；：！、)\]}\"'*|–—-]|\((?!\w\))|because|since|as|it|that|this|the|there|he|she|they|we"
+    r"|you"
+    r"|i\b|but"
+    r"|not|although|though|however|actually|indeed|exactly|sir|definitely|absolutely|of course|if|when|in (?:this|that"
+    r"|fact)|based|according|given|only|for the|both|all|and|"
     rf"[{_CJK}\u0400-\u04ff\u0600-\u06ff]))"
 )
 """What may follow an opening word: not the noun of `No answer`, `True north` or `Right side`."""
 _OPENS = late_pattern(
-    rf"\A[^\w(]*\(?(?:[^\W\d][\w -]{{0,30}}:\s{{0,2}})?(?:(?:well|so|therefore|thus|hence|okay|ok|in (?:short|conclusion|summary)|without (?:a )?doubt|no doubt(?: about it)?"
-    rf"|i(?:'d| would)? (?:say|answer)|因此|所以|综上(?:所述)?|故|也就是说|当然|肯定|绝对|确实|显然)[,:]? {{0,2}})?[\"'“(\[{{]{{0,3}}{_WORD}{_PLAIN_END}{_GOES_ON}",
+    rf"\A[^\w(]*\(?(?:[^\W\d][\w -]{{0,30}}:\s{{0,2}})?(?:(?:well|so|therefore|thus|hence|okay|ok|in (?:short"
+    rf"|conclusion|summary)|without (?:a )?doubt|no doubt(?: about it)?"
+    rf"|i(?:'d| would)? (?:say|answer)|因此|所以|综上(?:所述)?|故|也就是说|当然|肯定|绝对|确实"
+    rf"|显然)[,:]? {{0,2}})?[\"'“(\[{{]{{0,3}}{_WORD}{_PLAIN_END}{_GOES_ON}",
     re.IGNORECASE,
 )
 _NO_OPENING = late_pattern(
-    r"\W*(?:right|correct|true|ok(?:ay)?|对|好),? (?:so|let|now|then|here|first|answer|value|option|side|hand|angle)\b|\W*yes[-\s]or[-\s]no"
-    r"|\W*[\"'“]\w+[\"'”] (?:is|was|means|has)\b|\W*(?:no|not) (?:problem|idea|clue|worries|doubt(?! about it: )|one\b|sure|certain|enough|clear|answer)",
+    r"\W*(?:right|correct|true|ok(?:ay)?|对|好),? (?:so|let|now|then|here|first|answer|value|option|side|hand|angle)\b"
+    r"|\W*yes[-\s]or[-\s]no"
+    r"|\W*[\"'“]\w+[\"'”] (?:is|was|means|has)\b|\W*(?:no|not) (?:problem|idea|clue|worries|doubt(?! about it: )|one\b"
+    r"|sure|certain|enough|clear|answer)",
     re.IGNORECASE,
 )
 """`Right, so …` begins to talk; `No problem` answers nothing."""
 _CLOSES = late_pattern(rf"(?:{_SCRIPT}|(?<=[是为]))(?<!or )(?<!and )(?<!/)(?<!或)(?<!和){_WORD}\W*\Z", re.IGNORECASE)
 _COPULA = late_pattern(
-    r"(?:\b(?:is|are|was|were|it's|that's|\w+n't|not|so|be|say|remains|as|actually|instead|definitely)|[是为]|[:：,，]|\A)\s{0,2}(?:therefore |thus |clearly |simply |just |a |an )?\Z",
+    r"(?:\b(?:is|are|was|were|it's|that's|\w+n't|not|so|be|say|remains|as|actually|instead|definitely)|[是为]|[:：,，]"
+    r"|\A)\s{0,2}(?:therefore |thus |clearly |simply |just |a |an )?\Z",
     re.IGNORECASE,
 )
 _LABEL = late_pattern(
@@ -61,13 +76,16 @@ _LABEL = late_pattern(
     re.IGNORECASE | re.MULTILINE,
 )
 _OTHERS_LABEL = late_pattern(
-    r"(?:\b(?:student|user|candidate|response|their|his|her|wrong|expected|reference|given|long|longer)(?:'s)?|学生的?|用户的?|参考|标准)\s{0,2}\Z",
+    r"(?:\b(?:student|user|candidate|response|their|his|her|wrong|expected|reference|given|long|longer)(?:'s)?|学生的?"
+    r"|用户的?|参考|标准)\s{0,2}\Z",
     re.IGNORECASE,
 )
 _STATED = late_pattern(
     rf"{_SCRIPT}(?:(?<!the )|(?=\w+(?:\W|\Z)(?! ?\w)))"
-    r"(?:(?P<no>false|incorrect|untrue|wrong|不正确|错误|不对|错的|假的|falsch|fausse|faux|fals[oa]|неверно|неправда|間違い|间违い|خطأ)"
-    r"|(?P<yes>true|correct|正确|对的|属实|richtig|wahr|vraie?|verdader[oa]|ciert[oa]|correct[oa]|верно|правда|正しい|صحيح))"
+    r"(?:(?P<no>false|incorrect|untrue|wrong|不正确|错误|不对|错的|假的|falsch|fausse|faux|fals[oa]|неверно|неправда"
+    r"|間違い|间违い|خطأ)"
+    r"|(?P<yes>true|correct|正确|对的|属实|richtig|wahr|vraie?|verdader[oa]|ciert[oa]|correct[oa]|верно|правда|正しい"
+    r"|صحيح))"
     rf"(?![^\W_{_CJK}]|-\w)"
     r"(?!\s?(?:的?(?:答案|选项|说法是|做法|率|性|[是为](?!的))|或"
     r"|\w{0,2}(?:answer|value|figure|number|option|statement|one|north)\b))",
@@ -75,28 +93,36 @@ _STATED = late_pattern(
 )
 """Words that answer a question wherever they stand; `no` and `是` are also ordinary parts of sentences."""
 _NEGATORS = late_pattern(
-    r"\b(?:not|never|far from|anything but|everything but|cannot|nothing|nobody|none|no way|by no means)\b|\w+n't\b|不(?!错|管|论|仅|但|过|同|得不)|并非|绝非|没有(?!错)|ません|ない|\b(?:nicht|kein|n'est pas|n'est|pas|no es|не)\b|غير|ليس",
+    r"\b(?:not|never|far from|anything but|everything but|cannot|nothing|nobody|none|no way|by no means)\b|\w+n't\b"
+    r"|不(?!错|管|论|仅|但|过|同|得不)|并非|绝非|没有(?!错)|ません|ない|\b(?:nicht|kein|n'est pas|n'est|pas|no es"
+    r"|не)\b|غير|ليس",
     re.IGNORECASE,
 )
 _UNDECIDED = late_pattern(
-    r"未必|难以|难说|不能(?:判断|确定)|不一定|不见得|谈不上|称不上|算不上|说不上|不好说|无法(?:判断|确定|回答)|不全|不完全|不太|不够"
+    r"未必|难以|难说|不能(?:判断|确定)|不一定|不见得|谈不上|称不上|算不上|说不上|不好说|无法(?:判断|确定|回答)|不全"
+    r"|不完全|不太|不够"
     r"|\b(?:hardly|scarcely|barely|rarely|seldom|sometimes|often|usually|almost|nearly|partly|partially"
-    r"|mostly|largely|half|somewhat|hard to|difficult to|impossible to|depends|neither|might|may|could|would(?! say)|perhaps|maybe|possibly"
-    r"|cannot (?:be )?(?:say|said|tell|told|determined?|know|decide|judge|verify|confirm)|unclear|unsure|uncertain|doubt\w*"
+    r"|mostly|largely|half|somewhat|hard to|difficult to|impossible to|depends|neither|might|may|could|would(?! say)"
+    r"|perhaps|maybe|possibly"
+    r"|cannot (?:be )?(?:say|said|tell|told|determined?|know|decide|judge|verify|confirm)|unclear|unsure|uncertain"
+    r"|doubt\w*"
     r"|said to be|assum\w+|suppos\w+|claims? that|claimed|sounds?|seems?|appears?|whether|if)\b"
-    r"|(?:\bnot|n't|\bno) (?:necessarily|entirely|completely|fully|quite|wholly|exactly|always|sure|certain|clear|known?|say"
+    r"|(?:\bnot|n't|\bno) (?:necessarily|entirely|completely|fully|quite|wholly|exactly|always|sure|certain|clear"
+    r"|known?|say"
     r"|tell|determine|decide|enough|only|just|both|judge|verify|confirm)\b"
     r"|部分|基本|大致|几乎|也许|可能|或许|大概|有时|看起来|似乎|如果|假如|是否",
     re.IGNORECASE,
 )
 _BOTH = late_pattern(
-    r"(?:yes|true|correct|right)\s?(?:/|or|and|nor|&)\s?(?:no|false|incorrect|wrong)\b|(?:no|false|incorrect|wrong)\s?(?:/|or|and|nor|&)\s?(?:yes|true|correct|right)\b"
+    r"(?:yes|true|correct|right)\s?(?:/|or|and|nor|&)\s?(?:no|false|incorrect|wrong)\b|(?:no|false|incorrect"
+    r"|wrong)\s?(?:/|or|and|nor|&)\s?(?:yes|true|correct|right)\b"
     r"|是[/或和]否|对[/或和]错|正确[/或和还]是?错误|真[/或和]假",
     re.IGNORECASE,
 )
 _QUESTION = late_pattern(r"[^.!?。!？\n]{0,300}[?？]|(?:是不是|对不对|是否[^,。?]{0,20})[?？,:]")
 _PLEASANTRY = late_pattern(
-    r"\A\W{0,3}(?:thank|thanks|great|good|excellent|nice|interesting|hello|hi|sure|okay|ok|happy to)\b[^.!?\n,]{0,60}[.!]\s+(?=\S)",
+    r"\A\W{0,3}(?:thank|thanks|great|good|excellent|nice|interesting|hello|hi|sure|okay|ok"
+    r"|happy to)\b[^.!?\n,]{0,60}[.!]\s+(?=\S)",
     re.IGNORECASE,
 )
 _LIMITED = late_pattern(r"\s{0,2}(?:only|in part|of some|for some|in some|at times|sometimes)\b", re.IGNORECASE)

@@ -217,8 +217,8 @@ def given_column(scored: ScoredStep) -> str:
 
 
 def rows_sql(plan: Plan, scored: ScoredStep, cut: Cut, more: Sequence[str] = (), worst: str | None = None) -> str:
-    """Return the rows of something scored: `model`, the dimensions, `item_id`, `cluster_id`, `sample_id`, `value`, `given`, and
-    `more`. `worst` is the SQL of the value of those whose reply could not be read."""
+    """Return the rows of something scored: `model`, the dimensions, `item_id`, `cluster_id`, `sample_id`, `value`,
+    `given`, and `more`. `worst` is the SQL of the value of those whose reply could not be read."""
     view = "columns" if scored.kind == "column" else "scores"
     given = "given" if scored.kind == "column" else "NULL::varchar as given"
     if is_choice(scored):

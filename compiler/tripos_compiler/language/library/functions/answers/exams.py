@@ -36,7 +36,8 @@ _NAMED = late_pattern(
 )
 _CHOSEN = late_pattern(r"(?<![不单多能可人])(?<!不应)选择?\s{0,9}:?(?=[\s\"'“*(\[]{0,9}[A-Z](?![A-Za-z]*[a-z]))|故选")
 _REASONS = late_pattern(
-    r"(?:^|(?<=[\s。;(【\[*#]))(?:简要|具体|详细)?(?:理由|解析|分析|解释|说明|原因|思路|依据|改正|更正|reasons?|explanation)"
+    r"(?:^|(?<=[\s。;(【\[*#]))(?:简要|具体|详细)?(?:理由|解析|分析|解释|说明|原因|思路|依据|改正|更正|reasons?"
+    r"|explanation)"
     r"(?:说明|如下|是|为)?[*_\s】\])]{0,9}(?:[:】]|\n|$)",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -156,11 +157,13 @@ _RULED_OUT = late_pattern(
 )
 _HELD = late_pattern(rf"({_SEVERAL}){_OF_IT}(?:正确|对(?![A-Za-z于比])|符合|√|✓|✔|✅)")
 _TRUE = (
-    r"没错|不错|没有?错误|无误|正确|(?<![针面绝相反应成配校派])对(?![于比称角应照话象立方外数流面手策抗待付策])|属实|准确"
+    r"没错|不错|没有?错误|无误|正确|(?<![针面绝相反应成配校派])对(?![于比称角应照话象立方外数流面手策抗待付策])|属实"
+    r"|准确"
     r"|真命题|√|✓|✔|☑|✅|true|t|yes|right|correct"
 )
 _FALSE = (
-    r"(?:不|并?非|不能(?:判断|说|算)[为是]?|未必)(?:是|太|完全|够|很)?(?:正确|对|准确|属实)|有误|(?<![不交])错误?(?![落综过别])"
+    r"(?:不|并?非|不能(?:判断|说|算)[为是]?|未必)(?:是|太|完全|够|很)?(?:正确|对|准确|属实)|有误"
+    r"|(?<![不交])错误?(?![落综过别])"
     r"|假命题|×|✗|✘|✕|❌|☒|╳|☓|false|f|(?:not|isn't|is n't|aren't) (?:true|right|correct)|no(?! idea)|wrong|incorrect"
 )
 _UNSAID = r"未提[及到]|没有?提[及到]|not given|not mentioned|doesn't say|does not say|ng|n"
@@ -178,12 +181,14 @@ _ALONE = {
 }
 """What says so only where nothing else stands beside it."""
 _ASKS = late_pattern(
-    r"\A[^。.!?]{0,60}(?:对还是错|对或错|正确还是错误|true or false)\W*\Z|无法判断|不能判断|难以判断|cannot (?:tell|judge|determine)"
+    r"\A[^。.!?]{0,60}(?:对还是错|对或错|正确还是错误|true or false)\W*\Z|无法判断|不能判断|难以判断|cannot (?:tell"
+    r"|judge|determine)"
 )
 _UNSAID_ALONE = late_pattern(rf"(?<![A-Za-z])(?:{_UNSAID})(?![A-Za-z])", re.IGNORECASE)
 _HARDLY = late_pattern(
     r"(?:未必|不一定|不见得|难以说[是为]?|谈不上|称不上|算不上|说不上|不完全|不太)(?:正确|对|准确|属实|成立)"
-    r"|\b(?:far from|hardly|scarcely|not necessarily|not entirely|not always|anything but) (?:true|correct|right|accurate)\b",
+    r"|\b(?:far from|hardly|scarcely|not necessarily|not entirely|not always|anything but) (?:true|correct|right"
+    r"|accurate)\b",
     re.IGNORECASE,
 )
 """A verdict that is taken back: a statement that is not always right is wrong."""
