@@ -324,14 +324,11 @@ class _Options:
     def concluded(self, text: str) -> str | None:
         """Return the option that the last segment of a text is, behind a conclusion or a colon."""
         breaks = [mark.end() for mark in _CONCLUSION.finditer(text, max(0, len(text) - 4 * _NEAR))]
-        return next(
-            (
-                found
-                for start in breaks[-2:]
-                if not _CHOICE_OF.search(text[:start]) and (found := self.named(text[start:])) is not None
-            ),
-            None,
-        )
+        for start in breaks[-2:]:
+            found = None if _CHOICE_OF.search(text[:start]) else self.named(text[start:])
+            if found is not None and (word := re.compile(r"\w").search(text, start)) is not None:
+                return found if is_affirmed(text, word.start(), word.end(), labelled=True) else None
+        return None
 
     def by_itself(self, text: str) -> str | None:
         """Return the option that a line of its own names, at the head or else at the end."""

@@ -202,12 +202,10 @@ _SO = late_pattern(r"因此|所以|综上|总之|故|可见|应[为是]|therefor
 def option_letters(answer: str | Collection[str], parts: int = 1) -> list[str]:
     """Return the letters of options that an answer gives, in their order.
 
-    Only the marked answer counts: a field of JSON, what stands in the last `\\boxed{…}` or follows the last
-    `答案：`, `answer is` or the like, else the last `选`; as far as the reasons. Of one part, the letters that stand
-    together are given, where the answer begins with them, or else the last ones; of several `parts` one behind each
-    number, or all of them. Full width, traditional characters and JSON are read, small letters where there is nothing
-    else; what is ruled out (`不选 A`, `A 项错误`) is no answer. Letters after H count where an answer begins with
-    them or is nothing else. Of a list, the letters of all its texts.
+    They are read as `chosen_option` reads one letter ([answers in replies](answers.md)), but several may be chosen: those
+    that stand together (`BD`, `B、D`), those that a verdict holds (`B: right`, `D 项正确`), or a line for each. Of several
+    `parts`, one stands behind each number, or all of them together. What is ruled out (`不选 A`, `A 项错误`) is no
+    answer. Letters after H count if the answer is nothing else. Of a list, the letters of all its texts.
 
     >>> option_letters('["BD"]'), option_letters(["B", "D"]), option_letters("A 项错误，故选：Ｂ、Ｄ。因为 C 不变。")
     (['B', 'D'], ['B', 'D'], ['B', 'D'])
@@ -226,9 +224,9 @@ def right_or_wrong(answer: str | Collection[str], parts: int = 1) -> list[str]:
     """Return the verdicts of an answer on statements, in order: `T` true, `F` false, `N` not given.
 
     Read are 对, 错, 正确, 错误, √, ×, T, F, true, false, yes, no and the like, in any width, case and script; 是, 否,
-    and A and B for right and wrong, where they stand alone. Only the marked answer counts, as in
-    `option_letters`. Of one part, the verdict of the conclusion (所以, 因此, …), of the first sentence, or else of the
-    last that has one; of several `parts` one behind each number, or all verdicts.
+    and A and B for right and wrong, where they stand alone. One part is read as `is_yes` reads it
+    ([answers in replies](answers.md)); what is not always right (`未必正确`) is `F`. Of several `parts`, one verdict stands behind
+    each number, or all of them together.
 
     >>> right_or_wrong(["T", "F"]), right_or_wrong("√ ✗ 正确", 3), right_or_wrong(["错误。改正：2 是质数。", "对"])
     (['T', 'F'], ['T', 'F', 'T'], ['F', 'T'])

@@ -44,8 +44,9 @@ def after(text: str, marker: str) -> str | None:
 def is_yes(text: str) -> bool | None:
     """Return true if a text says yes and false if it says no; missing if it says neither.
 
-    The word that it opens with counts, after a label such as `Answer:`; where that says neither, the one that it ends
-    with. English and Chinese are read.
+    A label counts first (`the answer is no`), then the word that the text opens with, then the one that it ends with,
+    and then the only `true` or `false` of a short text. A truth that is plainly denied is its opposite; one that is
+    hedged, asked or supposed is none ([answers in replies](answers.md)).
 
     >>> is_yes("**Yes**, because it rains."), is_yes("答案：不正确。"), is_yes("Perhaps.")
     (True, False, None)
