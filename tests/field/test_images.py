@@ -62,7 +62,7 @@ def png(width: int, height: int, colour: tuple[int, int, int]) -> bytes:
 def said(number: int) -> str | None:
     """Return what is replied to an item: right, wrong, in other words, nothing, or a refusal (None)."""
     key = LETTERS[number % 4]
-    forms = (key, f"The answer is {key}.", LETTERS[(number + 1) % 4], "", "I cannot tell.", f"({key})", None)
+    forms = (key, f"The answer is {key}.", LETTERS[(number + 1) % 4], "…", "I cannot tell.", f"({key})", None)
     return forms[number % len(forms)]
 
 

@@ -76,7 +76,8 @@ def test_scores_are_those_against_the_best_of_several_references(tmp_path: Path)
     said: dict[str, str | None] = {}
     for row in rows:
         near = dice.choice(row["answers"]) if row["answers"] and dice.random() < 0.6 else text(dice, 5)
-        said[row["question"]] = None if dice.random() < 0.05 else near.upper() if dice.random() < 0.3 else near
+        told = None if dice.random() < 0.05 else near.upper() if dice.random() < 0.3 else near
+        said[row["question"]] = told or None  # nothing at all is no answer
     figures = figures_of(tmp_path, SPEC, {"items.jsonl": lines(rows)}, said.get)
     there = [(said[row["question"]], row["answers"]) for row in rows if said[row["question"]] is not None]
     held = [(given or "", answers) for given, answers in there if answers]

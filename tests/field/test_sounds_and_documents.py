@@ -71,7 +71,7 @@ def document(number: int) -> bytes:
 def said(number: int) -> str | None:
     """Return what is replied: right, nearly, something else, nothing, or a refusal."""
     true = f"answer {number}"
-    return (true, f"answr {number}", f"Answer {number}", "", "no idea of it", None)[number % 6]
+    return (true, f"answr {number}", f"Answer {number}", "…", "no idea of it", None)[number % 6]
 
 
 class Perceiving(ThreadingHTTPServer):
