@@ -118,9 +118,9 @@ TOOL = '{"name": "add", "parameters": {"type": "object", "properties": {}}}'
 ADD = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": "{}"}}
 QUESTIONS: dict[Form, PreparedQuestion] = {
     "text": PreparedQuestion(None, None, LEFT, None, text_reader),
-    "turn": PreparedQuestion(None, None, LEFT, None, text_reader, "turn"),
-    "typed": PreparedQuestion(None, None, LEFT, {}, reply_reader(IntegerType(low=1, high=5), (), "en"), "typed"),
-    "tools": PreparedQuestion(None, None, LEFT, None, calls_reader(()), "tools"),
+    "turn": PreparedQuestion(None, None, LEFT, None, text_reader, form="turn"),
+    "typed": PreparedQuestion(None, None, LEFT, {}, reply_reader(IntegerType(low=1, high=5), (), "en"), form="typed"),
+    "tools": PreparedQuestion(None, None, LEFT, None, calls_reader(()), form="tools"),
 }
 TEXTS: Mapping[tuple[Form, Content, Reading], str | None] = {
     ("text", "answer", "read"): "The answer is 42.",

@@ -150,7 +150,9 @@ class Row(NamedTuple):
 def outcome_table() -> Iterator[Row]:
     """Yield every row of the table of endings: each form with what may come in it."""
     for form in get_args(Form):
-        contents = ("answer", "calls", "thinking", "empty") if form == "tools" else ("answer", "thinking", "empty")
+        contents: tuple[Content, ...] = ("answer", "thinking", "empty")
+        if form == "tools":
+            contents = ("answer", "calls", "thinking", "empty")
         for content in contents:
             readings: tuple[Reading, ...] = ("read",)
             if form in ("typed", "number"):

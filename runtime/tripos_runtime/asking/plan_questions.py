@@ -71,7 +71,7 @@ class Questions:
         key = step.fingerprint, role
         if key not in self._made:
             settings = next(speaker.settings for speaker in step.speakers if speaker.role == role)
-            self._made[key] = PreparedQuestion(None, None, settings.widest, None, text_reader, "turn")
+            self._made[key] = PreparedQuestion(None, None, settings.widest, None, text_reader, form="turn")
         return self._made[key]
 
     def _settings(self, step: Ask | Judging) -> DeclaredSettings:
@@ -116,14 +116,16 @@ class Questions:
     def _asked(self, step: Ask, locale: str) -> PreparedQuestion:
         settings = step.settings.widest
         if step.options is not None:
-            return PreparedQuestion(step.system, step.prompt, settings, None, likelihood_reader, "number", chooses=True)
+            return PreparedQuestion(
+                step.system, step.prompt, settings, None, likelihood_reader, form="number", chooses=True
+            )
         if step.calls_tools:
-            return PreparedQuestion(step.system, step.prompt, settings, None, calls_reader(step.tools), "tools")
+            return PreparedQuestion(step.system, step.prompt, settings, None, calls_reader(step.tools), form="tools")
         schema = schema_of(step.returns) if step.returns is not None else None
         reader = reply_reader(step.returns, self.axes, locale)
         weigh = None if settings.top_logprobs is None else reply_weigher(step.returns)
         form: Form = "text" if step.returns is None else "typed"
-        return PreparedQuestion(step.system, step.prompt, settings, schema, reader, form, weigh=weigh)
+        return PreparedQuestion(step.system, step.prompt, settings, schema, reader, form=form, weigh=weigh)
 
     def _judged(self, step: Judging, locale: str) -> PreparedQuestion:
         scorer, metrics = self.plan.scorer(step.scorer), self.metrics(step)
@@ -131,7 +133,7 @@ class Questions:
         schema, weigh = grade_schema(scorer, metrics), None if isinstance(step, Compare) else grade_weigher(scorer)
         settings = scorer.settings.widest
         form: Form = "typed" if scorer.writes else "number"
-        return PreparedQuestion(scorer.system, scorer.prompt, settings, schema, reader, form, scorer.chat, weigh=weigh)
+        return PreparedQuestion(scorer.system, scorer.prompt, settings, schema, reader, scorer.chat, form, weigh=weigh)
 
 
 def settings_sent(

@@ -85,9 +85,9 @@ class PreparedQuestion:
     settings: Settings
     schema: dict[str, Any] | None
     reader: Reader
-    form: Form = "text"
     chat: Expr | None = None
     """Of a reward model: the dialogue that it judges."""
+    form: Form = "text"
     chooses: bool = False
     """The likelihood of texts is asked for: nothing is written."""
     weigh: Weigher | None = None

@@ -33,9 +33,8 @@ from tripos.importing.logs.untrusted import (
     text,
 )
 from tripos.settings import MOST_DATA_BYTES
-from tripos_compiler.plan import Ending, ending_of
+from tripos_compiler.plan import FUNCTION_ERROR, Ending, ending_of
 from tripos_runtime.asking import PARSE_FAILURE, REFUSED
-from tripos_runtime.asking.functions import FUNCTION_ERROR
 
 TOOL = "inspect"
 HEADER, STARTED = "header.json", "_journal/start.json"
