@@ -14,7 +14,7 @@ from tripos_compiler.diagnostics import usd
 from tripos_compiler.language.library import Medium, media_in
 from tripos_runtime.models import CodedError, Model, Price, Reply, Request
 from tripos_runtime.models.catalog import audio_factor, tokens_of
-from tripos_runtime.scheduling.costs import PICO, Amounts, Cost, Debit, LearntCosts, dearest_usd, used_by
+from tripos_runtime.scheduling.costs import PICO, Amounts, Cost, Debit, LearntCosts, dearest_usd, reply_count, used_by
 from tripos_runtime.scheduling.errors import Stopped
 
 AMOUNT = re.compile(r"(\$)?\s*(\d+(?:\.\d+)?|\.\d+)\s*([kM])?\s*(usd|\$|tokens?|calls?)?", re.I | re.ASCII)
@@ -206,7 +206,7 @@ class Budget:
         self._release(debit)
         for place, amount in enumerate(used):
             self._spent[place] += debit.highest[place] if amount is None else amount
-        self._spent[2] += debit.cost.calls
+        self._spent[2] += reply_count(debit.cost, reply)
         learnt = self._learnt_of(debit.name)
         if self._bounds_usage and learnt.learn(debit.cost, reply, used):
             for other in self._in_flight.get(debit.name, ()):
