@@ -80,8 +80,8 @@ class Budget:
     Before each call, also one that is made again, its highest cost is reserved: every byte of its messages and of its
     schema counts as a token, and 16 a message; the reply is as long as `max_tokens` allows or else as the model can.
     When the reply is there, what it used stands in place of that; where it does not say, its highest cost stands. A
-    call that failed or was cancelled costs nothing: a provider may bill a reply that never arrived, and nobody here
-    would know how much.
+    call that failed costs what its provider reports all the same, and else nothing, as one that was cancelled: a
+    provider may bill a reply that never arrived, and nobody here would know how much.
 
     A reply may use more: a provider may put texts of its own into prompts, and not count reasoning as output. So the
     first call of a model goes alone, and calls in flight reserve what calls of their model turned out to cost
