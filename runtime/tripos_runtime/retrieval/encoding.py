@@ -204,8 +204,7 @@ class Encoder:
                 await asyncio.gather(*(self._batch(model, {name: text}, lanes) for name, text in texts.items()))
                 return
             for place, (name, text) in enumerate(texts.items()):
-                told = {"attempts": 0 if place else error.attempts}
-                self._settle(model, name, text, lanes[name], error, told)
+                self._settle(model, name, text, lanes[name], error, {"attempts": 0 if place else error.attempts})
             return
         replies = (called.reply, *called.reply.others)
         for place, ((name, text), reply) in enumerate(zip(texts.items(), replies, strict=False)):

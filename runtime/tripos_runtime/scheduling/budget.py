@@ -14,7 +14,7 @@ from tripos_compiler.diagnostics import usd
 from tripos_compiler.language.library import Medium, media_in
 from tripos_runtime.models import CodedError, Model, Price, Reply, Request
 from tripos_runtime.models.catalog import audio_factor, tokens_of
-from tripos_runtime.scheduling.costs import PICO, Amounts, Cost, Debit, LearntCosts, dearest_usd, used_by
+from tripos_runtime.scheduling.costs import PICO, Amounts, Cost, Debit, LearntCosts, dearest_usd, reply_count, used_by
 from tripos_runtime.scheduling.errors import Stopped
 
 AMOUNT = re.compile(r"(\$)?\s*(\d+(?:\.\d+)?|\.\d+)\s*([kM])?\s*(usd|\$|tokens?|calls?)?", re.I | re.ASCII)
@@ -80,8 +80,8 @@ class Budget:
     Before each call, also one that is made again, its highest cost is reserved: every byte of its messages and of its
     schema counts as a token, and 16 a message; the reply is as long as `max_tokens` allows or else as the model can.
     When the reply is there, what it used stands in place of that; where it does not say, its highest cost stands. A
-    call that failed or was cancelled costs nothing: a provider may bill a reply that never arrived, and nobody here
-    would know how much.
+    call that failed costs what its provider reports all the same, and else nothing, as one that was cancelled: a
+    provider may bill a reply that never arrived, and nobody here would know how much.
 
     A reply may use more: a provider may put texts of its own into prompts, and not count reasoning as output. So the
     first call of a model goes alone, and calls in flight reserve what calls of their model turned out to cost
@@ -206,7 +206,7 @@ class Budget:
         self._release(debit)
         for place, amount in enumerate(used):
             self._spent[place] += debit.highest[place] if amount is None else amount
-        self._spent[2] += debit.cost.calls
+        self._spent[2] += reply_count(debit.cost, reply)
         learnt = self._learnt_of(debit.name)
         if self._bounds_usage and learnt.learn(debit.cost, reply, used):
             for other in self._in_flight.get(debit.name, ()):

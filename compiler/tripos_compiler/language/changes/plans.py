@@ -267,6 +267,10 @@ def _outside(before: Plan, after: Plan) -> Iterator[Change]:
     gates = [{each.shown for each in plan.expectations} for plan in (before, after)]
     yield from (Change("minor", "expect", each, "is gone") for each in sorted(gates[0] - gates[1]))
     yield from (Change("minor", "expect", each, "is new") for each in sorted(gates[1] - gates[0]))
+    least = [{each.shown: each.least_coverage for each in plan.expectations} for plan in (before, after)]
+    for name in sorted(gates[0] & gates[1]):
+        if least[0][name] != least[1][name]:
+            yield Change("minor", "expect", name, "asks for another coverage")
     yield from _gone_or_new("export", before.exports, after.exports, gone="minor")
     for was, now in _both(before.exports, after.exports):
         if was != now:

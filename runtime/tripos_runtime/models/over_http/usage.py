@@ -20,7 +20,7 @@ MOST_USD = 10**6
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class CallUsage:
     """The tokens and the cost of a call; `None` is unknown. `reasoning` is the part of `tokens_out` that nobody sees,
     and `prompt_usd` the part of the cost that the prompt has."""
 
@@ -36,11 +36,11 @@ class Usage:
             return None
         return Reply("", name, None, self.tokens_in, self.tokens_out, self.cost_usd, self.reasoning)
 
-    def shares(self, texts: Sequence[str]) -> list[Usage]:
+    def shares(self, texts: Sequence[str]) -> list[CallUsage]:
         """Return the usage of each of several replies to one request, given their texts. They add up to this one: the
         first has the prompt, and each a part of the tokens out in proportion to its length.
 
-        >>> [each.tokens_out for each in Usage(10, 20).shares(["four", "four"])]
+        >>> [each.tokens_out for each in CallUsage(10, 20).shares(["four", "four"])]
         [10, 10]
         """
         if len(texts) == 1:
@@ -52,11 +52,11 @@ class Usage:
             costs = [a_token * (out or 0) for out in outs]
             costs[0] = self.cost_usd - sum(cost or 0.0 for cost in costs[1:])
         tokens_in = None if self.tokens_in is None else 0
-        further = [Usage(tokens_in, *each) for each in zip(outs[1:], hidden[1:], costs[1:], strict=True)]
-        return [Usage(self.tokens_in, outs[0], hidden[0], costs[0]), *further]
+        further = [CallUsage(tokens_in, *each) for each in zip(outs[1:], hidden[1:], costs[1:], strict=True)]
+        return [CallUsage(self.tokens_in, outs[0], hidden[0], costs[0]), *further]
 
 
-def usage_of(body: Mapping[str, Any], name: str, price: Price | None, *, own_price: bool = False) -> Usage:
+def usage_of(body: Mapping[str, Any], name: str, price: Price | None, *, own_price: bool = False) -> CallUsage:
     """Return what a call to the model `name` took, given the body of its answer.
 
     Tokens in and out add up to `total_tokens` if that is larger: a provider bills hidden reasoning as output, and some
@@ -79,7 +79,7 @@ def usage_of(body: Mapping[str, Any], name: str, price: Price | None, *, own_pri
             sounds = _count(_part(usage, "prompt_tokens_details"), "audio_tokens")
             if sounds and not own_price:
                 cost += min(sounds, tokens_in) * price.input_usd * (audio_factor(name) - 1)
-    return Usage(tokens_in, tokens_out, reasoning, cost, prompt_usd)
+    return CallUsage(tokens_in, tokens_out, reasoning, cost, prompt_usd)
 
 
 def _tokens(usage: Mapping[str, Any]) -> tuple[int | None, int | None, int | None, int]:

@@ -109,12 +109,12 @@ class BatchCollector:
         for waiting in watched.waiting.values():
             message = f"no batch answered this request to `{self._model.name}`: {why}"
             failed.append((waiting, ModelError(UNDONE, message, "run the same command again", retryable=again)))
-        for waiting, error in failed:
+        for waiting, failure in failed:
             waiting.attempts += 1
-            waiting.lost += [] if error.took is None else [error.took]
-            self._give_back(waiting, error.took)
-            error.attempts = waiting.attempts
-            error.took = waiting.lost[0].taking(waiting.lost[1:]) if waiting.lost else None
+            waiting.lost += [] if failure.took is None else [failure.took]
+            self._give_back(waiting, failure.took)
+            failure.attempts = waiting.attempts
+            failure.took = waiting.lost[0].taking(waiting.lost[1:]) if waiting.lost else None
         unanswered = (watched.batch.requests - answered) | {waiting.name for waiting, _ in failed}
         self._book.unanswered(watched.batch, unanswered, self._times.now())
         return Unanswered(failed)
