@@ -79,11 +79,22 @@ def load_json(text: str | bytes) -> Any:
         lenient = _lenient(raw) if LONE.search(raw) else None
         check_characters(lenient)
         raise
-    # Written anew, an object has each of its keys once.
-    repeated = len(KEY.findall(raw)) != orjson.dumps(value).count(b'":')
-    if not repeated and not any(each in raw for each in ESCAPED) and SUSPECT.search(raw) is None:
+    if not _may_lose(raw, value):
         return value
-    return json.loads(raw, object_pairs_hook=_object, parse_int=_integer, parse_float=exact_number)
+    try:
+        return json.loads(raw, object_pairs_hook=_object, parse_int=_integer, parse_float=exact_number)
+    except RecursionError:
+        raise InexactJson("it is nested too deeply", "keep what is nested as text, or leave it out") from None
+
+
+def _may_lose(raw: bytes, value: Any) -> bool:
+    """Return true if JSON may say more than the value that was read: written anew, an object has each key once."""
+    if any(each in raw for each in ESCAPED) or SUSPECT.search(raw) is not None:
+        return True
+    try:
+        return len(KEY.findall(raw)) != orjson.dumps(value).count(b'":')
+    except TypeError:  # it is nested more deeply than orjson writes
+        return True
 
 
 def check_characters(value: Any) -> None:

@@ -70,7 +70,7 @@ def encoder_id(model: str) -> str:
     computes where that is not the first.
 
     >>> encoder_id("openai/text-embedding-3-small"), encoder_id("mock/embedding")
-    ('openai/text-embedding-3-small', 'mock/embedding')
+    ('openai/text-embedding-3-small', 'mock/embedding@2')
     """
     version = OWN.get(model, 1)
     return model if version == 1 else f"{model}@{version}"

@@ -231,8 +231,6 @@ def _loads(text: bytes, shown: str, number: int) -> Any:
     except InexactJson as error:
         where = shown if b"\n" in text.strip() else f"line {number} of {shown}"
         raise _Inexact(f"{where} cannot be read exactly: {error}", error.help) from error
-    except RecursionError as error:
-        raise DataError(f"{shown} is nested too deeply to be read", "check the file") from error
 
 
 class _Inexact(DataError):
