@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -14,10 +18,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import stats
 
+from tests.conftest import Command
 from tests.lengths import sized
 from tests.warehouse.test_measures import plan_with
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures import Half, MeasureRow, evaluate, remeasure_pairs
+from tripos_warehouse.measures import MeasureRow, evaluate
 from tripos_warehouse.measures.evaluation import NO_ERROR, _reason
 from tripos_warehouse.query.functions import add_functions
 
@@ -198,10 +203,84 @@ def test_a_reason_is_never_guessed() -> None:
     assert _reason(1.0, None, 1, {"is known": False}) == "one item says nothing about the error"
 
 
-def test_differences_are_of_clusters() -> None:
-    plan = plan_with("measure it = stdev(long)")
-    rows = drawn(3, ("m", "other"))
-    half = Half(kept(rows), "demo", ("m", "other"))
-    items = sorted({row.item for row in rows})
-    found = remeasure_pairs(half, plan, plan.measures[0], items)["m", "other"]
-    assert found.clusters == len({row.cluster for row in rows if row.metric == "long" and row.value is not None})
+QUESTIONS = [{"id": f"q{n}", "question": f"Question {n}?", "answer": "B" if n % 3 == 1 else "A"} for n in range(1, 11)]
+"""Seven of which the answer is A, and three."""
+QUIZ = """\
+  over item as q
+  ask reply by candidate { prompt "{{ style }}: {{ q.question }} A or B?", returns choice(A, B) }
+  score right = reply == q.answer
+  measure accuracy = mean(right)
+  measure spread   = stdev(right)
+}
+"""
+FIELDS = "id text, question text, answer choice(A, B) secret"
+ARMS = f"""\
+benchmark quiz "1.0.0" {{ languages en }}
+role candidate compared
+arm style {{ s1, s2, s3 }}
+dataset item from "q.jsonl" {{ {FIELDS} }}
+scenario quiz {{
+  arms style
+{QUIZ}"""
+CROSSED = f"""\
+benchmark quiz "1.0.0" {{ languages en }}
+role candidate compared
+axis style {{ s1, s2, s3 }}
+dataset asked from "q.jsonl" {{ {FIELDS} KEY }}
+dataset item from asked {{ context style }}
+scenario quiz {{
+  context style
+{QUIZ}"""
+FORMS = {"arms": ARMS, "row": CROSSED.replace("KEY", ""), "key": CROSSED.replace("KEY", ", key id")}
+
+
+def shown(tripos: Command, folder: Path, spec: str) -> dict[str, Any]:
+    """Return the figures of a run, and what is said of its clusters."""
+    folder.mkdir()
+    os.chdir(folder)
+    Path("quiz.tripos").write_text(spec, "utf-8")
+    Path("q.jsonl").write_text("\n".join(map(json.dumps, QUESTIONS)), "utf-8")
+    checked = tripos("check", "quiz.tripos")
+    assert tripos("run", "quiz.tripos", "--model", "baseline/constant:A,baseline/constant:B").code == 0
+    report, board = (json.loads(tripos(*verb, "--json").out) for verb in (("report",), ("leaderboard", "quiz")))
+    compared = tripos("compare").out
+    means = tripos("sql", "select model, mean, standard_error, items, scores from quiz.means()").out
+    return {
+        "figures": [row for table in report["measures"] for row in table["rows"]],
+        "boards": [[{k: v for k, v in m.items() if k != "runs"} for m in b["models"]] for b in board["boards"]],
+        "differences": [line for line in compared.splitlines() if "quiz." in line],
+        "means": means,
+        "said": [line.partition(": ")[2] for line in (checked.out + checked.err).splitlines() if "cluster" in line],
+        "clusters": report.get("clusters"),
+        "noted": [remark["text"] for remark in report["remarks"] if remark["kind"] == "clusters"],
+        "compared": [line for line in compared.splitlines() if "cluster" in line],
+    }
+
+
+def test_ten_questions_in_three_styles_are_ten_by_an_arm_by_an_axis_and_by_their_key(
+    tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = {name: shown(tripos, tmp_path / name, spec) for name, spec in FORMS.items()}
+    for name in ("row", "key"):
+        for part in ("figures", "boards", "differences", "means"):
+            assert found[name][part] == found["arms"][part], (name, part)
+    assert {row["items"] for row in found["key"]["figures"]} == {10}
+    for name, by in (("row", "the row of `asked`"), ("key", "`id`")):
+        told = f"intervals cluster by {by}: 10 clusters of 30 items"
+        assert found[name]["said"] == found[name]["noted"] == [told]
+        assert found[name]["compared"] == [f"I{told[1:]}."]
+        [clusters] = found[name]["clusters"]
+        assert (clusters["clusters"], clusters["items"], clusters["scenarios"]) == (10, 30, ["quiz"])
+    assert found["arms"]["clusters"] is None and not found["arms"]["noted"]
+
+
+def test_one_cluster_has_no_interval_and_says_why(
+    tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    one = CROSSED.replace("KEY", ', key choose(answer == "A" or answer == "B", "all", "none")')
+    found = shown(tripos, tmp_path / "one", one)
+    assert {row["low"] for row in found["figures"]} == {None}
+    assert {row["reason"] for row in found["figures"]} == {"all in one cluster: nothing shows how far clusters differ"}
+    assert found["compared"][-1] == "Intervals cluster by the key of `asked`: 1 cluster of 30 items."

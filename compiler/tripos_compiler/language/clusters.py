@@ -88,6 +88,12 @@ class RowClusters:
         """Return the cluster of a row of a scenario; None if it is a cluster of its own."""
         return self._of(dataset, values) if dataset is not None and scenario in self.scenarios else None
 
+    def has_key(self, name: str, values: Mapping[str, Any]) -> bool:
+        """Return true if the key of a row is there, or its data set has none: of a row that is yet to be made it may
+        be written later."""
+        key = self._datasets[name].key
+        return key is None or _value(key, values) is not None
+
     def by(self, name: str) -> str | None:
         """Return what the rows of a data set are clustered by, as a reader names it; None if each is its own cluster.
 

@@ -229,7 +229,8 @@ class CaseSource:
                 known = known_of(self.slots, made, slot)
                 if made.alias is not None and slot.source is not None and not isinstance(slot.source, Mapping):
                     known[made.alias] = slot.source
-                yield slot.key, self.clusters.of(scenario.name, made.name, known) or slot.key
+                named = self.clusters.has_key(made.name, known)
+                yield slot.key, (self.clusters.of(scenario.name, made.name, known) if named else None) or slot.key
 
     def counts(self, selection: Selection) -> dict[str, int]:
         """Return how many cases of every chosen scenario are run."""
