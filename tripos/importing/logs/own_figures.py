@@ -83,8 +83,8 @@ class FigureCheck:
             return False
         if figure.reducer == MEAN:
             return True
-        told = {"truth": items.truth, "samples": items.most}
-        return figure.name in MEANS and reduced_measure(figure.score, figure.reducer, **told) is not None
+        said = reduced_measure(figure.score, figure.reducer, truth=items.truth, samples=items.most)
+        return figure.name in MEANS and said is not None
 
     def unheld(self, figures: Sequence[OwnFigure]) -> list[str]:
         """Return the scores of which a log has a mean, and no score."""

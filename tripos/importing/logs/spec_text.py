@@ -180,8 +180,8 @@ def _measures(task: LoggedTask, numbers: set[str]) -> Iterator[tuple[str, str, s
         if not task.reducers:
             yield score, f"mean({score})", score
             continue
-        told = {"truth": score not in numbers, "samples": task.samples}
-        figures = {each: reduced_measure(score, each, **told) for each in task.reducers}
+        truth = score not in numbers
+        figures = {each: reduced_measure(score, each, truth=truth, samples=task.samples) for each in task.reducers}
         known = {name: figure for name, figure in figures.items() if figure is not None}
         for name, figure in (known or {MEAN: f"mean({score})"}).items():
             if f"{score}_{name}" not in task.scores:

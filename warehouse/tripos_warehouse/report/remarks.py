@@ -127,7 +127,8 @@ def unread_remarks(tables: Sequence[MeasureTable]) -> Iterator[Remark]:
     """Yield for each value of a headline measure what it would be if the replies that could not be read counted as
     wrong."""
     for table in tables:
-        decimals = decimals_of([value for row in table.rows for value in (row.value, row.unread and row.unread.figure)])
+        known = [row.unread.figure for row in table.rows if row.unread is not None]
+        decimals = decimals_of([row.value for row in table.rows] + known)
         for row in table.rows:
             if row.unread is not None:
                 told = unread_sentence(row.unread, row.value, row.n, row.total, decimals)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from typing import Literal
 
-from tripos_compiler.language.figures import ScoredStep, ranges_of
+from tripos_compiler.language.figures import Range, ScoredStep, ranges_of
 from tripos_compiler.plan import Aggregate, Grade, Plan
 from tripos_warehouse.sql import text as quoted, texts
 from tripos_warehouse.store import AGAIN
@@ -47,7 +47,7 @@ def worst_value(plan: Plan, figure: Aggregate, scored: ScoredStep, end: End) -> 
                 continue
             if isinstance(step, Grade) and step.metrics:
                 of_it = [name for name in step.metrics if scored.kind != "metric" or name == scored.name]
-                ends = {("metric", name): metrics.get(name) for name in of_it}
+                ends: dict[tuple[str, str], Range | None] = {("metric", name): metrics.get(name) for name in of_it}
             else:
                 ends = {("fingerprint", step.fingerprint): ranges.of_step(scenario, step)}
             if any(each is None or math.isinf(each[place]) for each in ends.values()):
