@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from tripos_compiler.language.replies.late_patterns import late_pattern
@@ -10,7 +11,9 @@ from tripos_compiler.language.replies.text import ReplyText, comparable
 
 _APART = str.maketrans(dict.fromkeys("\u00a0\u2007\u2009\u202f", "\ue002"))
 """Spaces that join the groups of one number; in the form in which texts are compared they are plain ones."""
-_HAN = str.maketrans("萬億負兩點貳參滿給評應該為學總結題數確價這個對錯約", "万亿负两点二三满给评应该为学总结题数确价这个对错约")
+_HAN = str.maketrans(
+    "萬億負兩點貳參滿給評應該為學總結題數確價這個對錯約", "万亿负两点二三满给评应该为学总结题数确价这个对错约"
+)
 _WIDE = str.maketrans({chr(wide): chr(wide - 0xFEE0) for wide in range(0xFF01, 0xFF5F) if chr(wide) != "，"})
 _SIGNS = str.maketrans(
     {
@@ -36,7 +39,8 @@ _SIGNS = str.maketrans(
     }
 )
 _WORDS = late_pattern(
-    r"\\(?:text|textbf|textit|textrm|textsf|mathrm|mathbf|mathit|mathsf|mathtt|operatorname|mbox|hbox|rm|emph|underline"
+    r"\\(?:text|textbf|textit|textrm|textsf|mathrm|mathbf|mathit|mathsf|mathtt|operatorname|mbox|hbox|rm|emph"
+    r"|underline"
     r"|bm|boldsymbol|boldmath|unit|pu|color\{\w{1,20}\})\*?\s{0,3}\{([^{}]{0,400})\}"
 )
 _COMMANDS = {
@@ -85,22 +89,26 @@ _DEGREES = late_pattern(r"\^\s?(?:\{\s?°\s?\}|°)")
 _SPACED = late_pattern(r"(?<=\d)\\ (?=\d{3}(?!\d))")
 _SPACE = late_pattern(r"\\[;: ]|\\(?=\s)|\\[()\[\]]|\$\$|~(?=\s)|\\\\")
 _EMPHASIS = late_pattern(
-    r"(?<!\w)_(?=[-–$\d])|(?<=[\d.%])_(?!\w)|(?<!\d)\*\*|\*\*(?!\d)|__|`|(?<![\w*)])\*(?=[-–$\d.])|(?<=[\d%.])\*(?![\w*( ])"
+    r"(?<!\w)_(?=[-–$\d])|(?<=[\d.%])_(?!\w)|(?<!\d)\*\*|\*\*(?!\d)|__|`|(?<![\w*)])\*(?=[-–$\d.])"
+    r"|(?<=[\d%.])\*(?![\w*( ])"
 )
-_TAG = late_pattern(r"</?(?:b|strong|i|em|u|span|mark|code|big|font|small)(?:\s[^<>]{0,80})?>", 2)
-_BREAK = late_pattern(r"</?(?:br|p|div|li|ul|ol|td|tr|h\d)(?:\s[^<>]{0,80})?/?>", 2)
+_TAG = late_pattern(r"</?(?:b|strong|i|em|u|span|mark|code|big|font|small)(?:\s[^<>]{0,80})?>", re.I)
+_BREAK = late_pattern(r"</?(?:br|p|div|li|ul|ol|td|tr|h\d)(?:\s[^<>]{0,80})?/?>", re.I)
 _ANSWER_OPENS = late_pattern(
-    r"<(?:final[_ -]?)?(?:answer|result|score|rating|grade)>|\[(?:final[_ ]?)?(?:answer|result|score|rating|grade)\]|<final>", 2
+    r"<(?:final[_ -]?)?(?:answer|result|score|rating|grade)>|\[(?:final[_ ]?)?(?:answer|result|score|rating"
+    r"|grade)\]|<final>",
+    re.I,
 )
 _ANSWER_CLOSES = late_pattern(
-    r"</(?:final[_ -]?)?(?:answer|result|score|rating|grade)>|\[/(?:final[_ ]?)?(?:answer|result|score|rating|grade)\]|</final>",
-    2,
+    r"</(?:final[_ -]?)?(?:answer|result|score|rating|grade)>|\[/(?:final[_ ]?)?(?:answer|result|score|rating"
+    r"|grade)\]|</final>",
+    re.I,
 )
 OPENS, CLOSES = "\ue003", "\ue004"
 """Stand for the tags around an answer."""
 _ANGLED = late_pattern(r"<\s?([-–]?[\d.,/]{1,40})\s?>")
 _MANY_SPACES = late_pattern(r" {2,}")
-_RAISED = late_pattern(r"<sup>\s?([-+]?\d{1,4})\s?</sup>", 2)
+_RAISED = late_pattern(r"<sup>\s?([-+]?\d{1,4})\s?</sup>", re.I)
 
 
 @lru_cache(maxsize=32)
