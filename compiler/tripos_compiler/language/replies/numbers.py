@@ -71,7 +71,7 @@ _TOKEN = late_pattern(
     r"(?P<date>(?<!\d)(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,4}/\d{1,2}/\d{1,4}"
     r"|\d{1,2}:\d{2}(?::\d{2})?)(?!\d)"
     r"|(?<!\d)\d{4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|(?<!\d)\d{1,2}月\d{1,2}[日号])"
-    rf"|(?P<broken>{_FREE}\d{{1,300}}(?:_\d{{1,300}})+"
+    rf"|(?P<broken>{_FREE}\d{{1,300}}(?:_\d{{1,300}})+|{_FREE}0[xX][\dA-Fa-f]{{1,16}}(?!\w)"
     r"|\\sqrt\s?(?:\[[^\[\]]{0,9}\])?\s?(?:\{[^{}]{0,80}\}|\d)"
     rf"|√\s?\(?\d{{0,300}}|∞)"
     rf"|(?P<latex>(?:{_FREE}(?P<latex_whole>\d{{1,300}})\s?)?\\[dtc]?frac\s?(?:\{{(?P<top>[^{{}}]{{0,60}})\}}"
@@ -176,7 +176,8 @@ _ABOUT_BEFORE = late_pattern(
 )
 _ABOUT_AFTER = late_pattern(
     r"\s?(?:多(?!\w)|余|[分个点元岁人米天]?(?:左右|上下|以上|以下)|[多余来几](?=[个万亿千百元人只名位米克]))"
-    r"|\s(?:or so|or more|or less|or fewer|at least|at most|give or take|and (?:above|up|over|more))\b|\s?\+(?=\s|[.,;]|\Z)",
+    r"|\s(?:or so|or more|or less|or fewer|at least|at most|give or take|and (?:above|up|over|more))\b"
+    r"|\s?\+(?=\s|[.,;]|\Z)",
     re.I,
 )
 _NOT_ONE = frozenset(("万一", "一一", "千万", "十万", "百万"))
@@ -728,6 +729,7 @@ class _Reader:
         self.strict = strict
         self.scale = scale
         self._starts = [token.start for token in tokens]
+        self._quotations: list[tuple[int, int]] | None = None
 
     def between(self, start: int, end: int) -> list[NumberToken]:
         """Return the tokens that begin between two places."""
@@ -859,9 +861,9 @@ class _Reader:
     def _of_scale(self) -> NumberReading | None:
         """Return the one number that is given as a part of the scale: `8/10`, `8 out of 10`."""
         said: list[NumberReading] = []
-        quoted = [found.span() for found in _QUOTED.finditer(self.plain)]
         for token, behind in zip(self.tokens, (*self.tokens[1:], None), strict=False):
-            over, end = token.over, token.end
+            over: Fraction | float | None = token.over
+            end = token.end
             if (
                 over is None
                 and behind is not None
@@ -873,7 +875,7 @@ class _Reader:
                 over is None
                 or over != self.scale
                 or is_rough(self.plain, token)
-                or any(a <= token.start < b for a, b in quoted)
+                or self._quoted(token.start, token.end)
             ):
                 continue
             stop = _STOP.search(self.plain, end, end + _FAR)
@@ -1068,16 +1070,20 @@ class _Reader:
 
     def _affirmed(self, labels: Sequence[Label]) -> list[Label]:
         """Return the labels that stand in no question and no quotation."""
-        quoted = [found.span() for found in _QUOTED.finditer(self.plain)] if labels else []
-        starts = [start for start, _ in quoted]
         kept = []
         for label in labels:
             stop = _STOP.search(self.plain, label.end, label.end + _FAR)
             asked = stop is not None and stop[0][0] in "?？"
-            place = bisect_left(starts, label.start) - 1
-            if not asked and (place < 0 or label.end >= quoted[place][1]):
+            if not asked and not self._quoted(label.start, label.end):
                 kept.append(label)
         return kept
+
+    def _quoted(self, start: int, end: int) -> bool:
+        """Return true if a part of the text is a part of a quotation."""
+        if self._quotations is None:
+            self._quotations = [found.span() for found in _QUOTED.finditer(self.plain)]
+        place = bisect_left(self._quotations, (start, 0)) - 1
+        return place >= 0 and end < self._quotations[place][1]
 
     def _mentioned(self) -> NumberReading:
         """Return the number of a short text, or of the last line of a longer one, in which no other stands."""
