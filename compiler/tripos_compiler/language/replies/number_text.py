@@ -122,6 +122,7 @@ def number_text(text: str, locale: str) -> str:
     text = comparable(ReplyText.parse(text).answer.translate(_APART)).replace("\ue002", "\u202f")
     if not text.isascii():
         text = text.translate(_WIDE).translate(_SIGNS).translate(_HAN)
+    text = text.replace("+/-", "±")
     if "<" in text:
         text = _BREAK.sub("\n", _TAG.sub("", _RAISED.sub(r"^{\1}", text)))
         text = _ANGLED.sub(r"\1", text)

@@ -67,11 +67,17 @@ _HAN = r"零〇一二两三四五六七八九十百千万亿"
 _AMOUNT = rf"(?:[{_HAN}]{{1,30}}|\d{{1,15}})"
 _FREE = rf"(?<![{CASED}\d\ue000])(?<!\d\.)"
 """Before digits that are no part of a name, as of `x2`."""
+_MONTHS = (
+    r"(?:January|February|March|April|May|June|July|August|September|October|November|December"
+    r"|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)(?:\.|(?!\w)))"
+)
 _TOKEN = late_pattern(
     r"(?P<date>(?<!\d)(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,4}/\d{1,2}/\d{1,4}"
     r"|\d{1,2}:\d{2}(?::\d{2})?)(?!\d)"
+    rf"|(?<![\w.,]){_MONTHS}\s\d{{1,2}}(?:st|nd|rd|th)?(?![\d.])(?:,?\s\d{{4}})?|(?<![\d.,])\d{{1,2}}(?:st|nd"
+    rf"|rd|th)?\s{_MONTHS}(?:,?\s\d{{4}})?|(?<!\d)[12]\d{{3}}s(?!\w)"
     r"|(?<!\d)\d{4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|(?<!\d)\d{1,2}月\d{1,2}[日号])"
-    rf"|(?P<broken>{_FREE}\d{{1,300}}(?:_\d{{1,300}})+|{_FREE}0[xX][\dA-Fa-f]{{1,16}}(?!\w)"
+    rf"|(?P<broken>{_FREE}\d{{1,300}}(?:_\d{{1,300}})+|{_FREE}0(?:[xX][\dA-Fa-f]{{1,16}}|[bB][01]{{1,64}})(?!\w)"
     r"|\\sqrt\s?(?:\[[^\[\]]{0,9}\])?\s?(?:\{[^{}]{0,80}\}|\d)"
     rf"|√\s?\(?\d{{0,300}}|∞)"
     rf"|(?P<latex>(?:{_FREE}(?P<latex_whole>\d{{1,300}})\s?)?\\[dtc]?frac\s?(?:\{{(?P<top>[^{{}}]{{0,60}})\}}"
@@ -91,12 +97,16 @@ _TOKEN = late_pattern(
 )
 _ORDINAL = late_pattern(rf"(?:st|nd|rd|th)(?![{CASED}])")
 _ALGEBRA = late_pattern(
-    rf"(?:[BDEGOPQRUXYZ](?![{CASED}\d])|[exyznijqrwθαβλ](?![{CASED}]|\s?\d)|[π√])|\s?(?:[π√]|\\(?:sqrt|d?frac"
-    rf"|log|ln|sin|cos|tan|binom)\b)|\s?\^|\.?\\(?:overline|bar|dot)\b|[①-⓿❶-➓]|[{_RAISED}]"
+    rf"(?-i:[BDEGOPQRUXYZ](?![{CASED}\d])|[abexyznijqrwθαβλ](?![{CASED}]|\s?\d)|[xXCP](?=\d)|[π√])"
+    r"|\s?(?:[π√]|\\(?:sqrt|d?frac|log|ln|sin|cos|tan|binom)\b)|\s?\^|\.?\\(?:overline|bar|dot)\b"
+    rf"|[①-⓿❶-➓₀-₉]|[{_RAISED}]"
+    r"|\s?-?(?:hal(?:f|ves)|thirds?|quarters?|fourths?|fifths?|sixths?|sevenths?|eighths?|ninths?|tenths?|hundredths?"
+    r"|squared|cubed|to the power|factorial|mod|choose|pi|remainder|by \d|r\.? ?\d|ish)(?:\b|(?<=\d))",
+    re.I,
 )
 _FUNCTION = late_pattern(
-    r"(?:\\(?:log|ln|lg|sin|cos|tan|exp|binom|lfloor|lceil|sqrt|sum|int|prod|gcd)\S{0,9}|(?<![\w])(?:log|ln"
-    r"|lg|sin|cos|tan)_?\d{0,3})\s?[({]?\Z"
+    r"(?:\\(?:log|ln|lg|sin|cos|tan|exp|binom|lfloor|lceil|sqrt|sum|int|prod|gcd)\S{0,9}"
+    r"|(?<![\w])(?:log|ln|lg|sin|cos|tan|sqrt|cbrt|root of)_?\d{0,3})\s?[({]?\Z"
 )
 _PERCENT = late_pattern(r"\s?(?:%|(?:per ?cent|prozent|pour ?cent|por ciento|percento|procent)(?!\w))", re.I)
 _LONG_SCALE = frozenset(
@@ -554,7 +564,8 @@ _HASHES = late_pattern(r"####[ \t]{0,9}(?=[^\s#])([^\n]{1,200})")
 _ENUMERATED = late_pattern(r"\(?\d{1,3}[.)]\s+(?=\S)")
 _ANSWER_TAG = late_pattern(rf"{OPENS}([^{OPENS}{CLOSES}]{{1,2000}})(?:{CLOSES}|\Z)")
 _SENTENCE = late_pattern(
-    r"(?<!max)(?<!\bca)(?<!approx)(?<!i\.e)(?<!e\.g)(?<!\bno)(?:[.!?](?=\s)|;(?=\s(?![-$]?\d)))|[。；！？]|[.;!](?=\"?\Z)"
+    r"(?<!max)(?<!\bca)(?<!approx)(?<!i\.e)(?<!e\.g)(?<!\b[Nn]o)(?<!\bRs)(?:(?:[.?]|!(?!\s?[=+×*/]))(?=\s)"
+    r"|;(?=\s(?![-$]?\d)))|[。；！？]|[.;!](?=\"?\Z)"
 )
 _STOP = late_pattern(r"(?<!max)(?<!\bca)(?<!approx)(?<!i\.e)(?<!e\.g)(?<!\bno)[.;!?](?=\s|\"|\Z)|[。；！？\n]")
 _ASIDE = late_pattern(r"\([^()\n]{0,200}\)")
@@ -600,12 +611,12 @@ _SEVERAL = late_pattern(
     re.I,
 )
 _OPERATOR = late_pattern(
-    r"\s?\)?\s?(?:[+×xX*·÷/^-]|:(?!\s)|\s[–]\s"
+    r"\s?\)?\s?(?:[+×xX*·÷/^-]|:(?!\s)|\s:\s|\s[–]\s"
     r"|plus|minus|times|divided by|multiplied by|乘以?|加上?|减去?|除以)\s?\(?\s?",
     re.I,
 )
 _COMPOUND = late_pattern(
-    r"\s?(?:hours?|hrs?|h|minutes?|mins?|m|seconds?|days?|weeks?|months?|years?|feet|foot|ft|'|pounds?|lbs?"
+    r"\s?(?:°|hours?|hrs?|h|minutes?|mins?|m|seconds?|days?|weeks?|months?|years?|feet|foot|ft|'|pounds?|lbs?"
     r"|dollars?|euros?|kg|km|stunden?|minuten?|tage?|heures?"
     r"|horas?|元|块|角|小时|时|分|分钟|天|年|米|公斤|斤|千克|里)\s?(?:,\s|and\s|und\s|et\s|y\s|零)?",
     re.I,
@@ -977,7 +988,8 @@ class _Reader:
                 return NOTHING
             return self._settled(first, others[0])
         if (
-            _COMPOUND.fullmatch(gap) is not None
+            not gap.strip()
+            or _COMPOUND.fullmatch(gap) is not None
             or _OPERATOR.fullmatch(gap) is not None
             or (_SEVERAL.fullmatch(gap) is not None and len(tokens) == len(affirmed))
         ):
@@ -998,7 +1010,9 @@ class _Reader:
 
     def _settled(self, token: NumberToken, over: NumberToken | None) -> NumberReading:
         if is_rough(self.plain, token) and (
-            self.strict or _BOUND.search(self.plain, max(0, token.start - 24), token.start) is not None
+            self.strict
+            or _BOUND.search(self.plain, max(0, token.start - 24), token.start) is not None
+            or _BOUND_BEHIND.match(self.plain, token.end) is not None
         ):
             return NOTHING
         if self.scale is not None and token.kind == "number":
@@ -1198,13 +1212,15 @@ _ONES = dict(
 _TENS = dict(
     zip(["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], range(20, 100, 10), strict=True)
 )
+_PARTS_IN_WORDS = {"hal": 2, "thi": 3, "qua": 4, "fou": 4, "fif": 5, "six": 6, "eig": 8, "ten": 10}
 _TIMES = {None: 1, "hundred": 100, "thousand": 1000, "million": 10**6}
 _IN_WORDS = late_pattern(
-    r"(?<![\w-])(?<!hundred and )(?:(?P<minus>minus"
-    rf"|negative) )?(?:(?P<tens>{'|'.join(_TENS)})(?:[- ](?P<unit>{'|'.join(list(_ONES)[1:10])}))?"
-    rf"|(?P<ones>{'|'.join(sorted(_ONES, key=len, reverse=True))}))(?: (?P<times>hundred|thousand"
-    r"|million)(?! and \w))?(?![\w-]| of\b)"
-    r"(?! point \w| (?:hundred|thousand|million))",
+    rf"(?<![\w-])(?<!hundred and )(?:(?P<minus>minus|negative) )?"
+    rf"(?:(?P<tens>{'|'.join(_TENS)})(?:[- ](?P<unit>{'|'.join(list(_ONES)[1:10])}))?"
+    rf"|(?P<ones>{'|'.join(sorted(_ONES, key=len, reverse=True))}))"
+    r"(?:[ -](?P<part>hal(?:f|ves)|thirds?|quarters?|fourths?|fifths?|sixths?|eighths?|tenths?)"
+    r"| (?P<times>hundred|thousand|million)(?! and \w))?(?![\w-]| of\b)"
+    r"(?! (?:point|hundred|thousand|million|squared|cubed|mod|choose|to the power|plus|minus|times|divided)\b)",
     re.I,
 )
 
@@ -1218,6 +1234,8 @@ def _worded_numbers(plain: str, start: int, end: int) -> list[NumberToken]:
             _ONES[words["ones"]] if words["ones"] else _TENS[words["tens"] or ""] + _ONES.get(words["unit"] or "", 0)
         )
         value *= _TIMES[words["times"]]
+        if words["part"]:
+            value = _number(Fraction(value, _PARTS_IN_WORDS[words["part"][:3]])) or 0
         found.append(NumberToken(said.start(), said.end(), "number", -value if words["minus"] else value))
     return found
 
@@ -1233,9 +1251,12 @@ def _said(token: NumberToken) -> NumberReading:
 
 
 _FORMULA_BEFORE = late_pattern(
-    r"(?<![A-Za-z'])[A-Za-z]\(\Z|(?:(?<![A-Za-z'])[A-Za-z](?:\^\{?\d{1,3}\}?)?|\))\s?[+×*·÷/–-]\s?\Z"
+    r"(?<![A-Za-z'])[A-Za-z]\(\Z|(?:(?<![A-Za-z'])[A-Za-zπ](?:\^\{?\d{1,3}\}?)?|\))\s?[+×*·÷/–-]\s?\Z"
 )
-_FORMULA_BEHIND = late_pattern(r"\s?[+×*·÷]\s?(?:[A-Za-z](?![A-Za-z])|\(|\\)|\s?[-–]\s?[a-z](?![A-Za-z])|\([a-z]")
+_FORMULA_BEHIND = late_pattern(
+    r"\s?[+×*·÷]\s?(?:[A-Za-z](?![A-Za-z])|\(|\\|(?:sqrt|log|ln|sin|cos|tan)\b)|\s?[-–]\s?[a-z](?![A-Za-z])"
+    r"|\([a-z]|\s?[<>≤≥]=?\s?(?:\d|[a-z](?![A-Za-z]))"
+)
 _FACTORIAL = late_pattern(r"!\s?[})$=+×*/]")
 _NOT_BLANK = late_pattern(r"[^\s*#>]")
 _LINE = late_pattern(r"(?m)^[^\n]*\S[^\n]*$")
@@ -1247,6 +1268,9 @@ _EMPTY_BEHIND = late_pattern(
 )
 _UNIT_END = late_pattern(r"\s?[^\W\d_]{1,15}(?:\s[^\W\d_]{1,15})?[*\s]*[.。]?[*\s]*")
 _SCORE_END = late_pattern(r"\s?(?:分|点|points?|pts?|stars?|/ ?\d+|%)?[\s*)\]]*[.。]?[\s*)\]]*", re.I)
+_BOUND_BEHIND = late_pattern(
+    r"\s?\+|\s(?:or more|or less|or fewer|at least|at most|and (?:above|up|over|more))\b|以上|以下", re.I
+)
 _BOUND = late_pattern(
     r"(?:could be|might be|may be|maybe|perhaps|possibly|better than|worse than|closer to|short of|shy of"
     r"|least|most|more than|less than|fewer than|over|under|above|below|up to|between|greater than"
