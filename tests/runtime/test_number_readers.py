@@ -89,7 +89,10 @@ def test_decomposed_letters_and_curly_quotes_change_no_reading(seed: int) -> Non
         assert reader(unicodedata.normalize("NFD", draw.text), draw.locale) == reader(draw.text, draw.locale), name
 
 
-@given(st.integers(1, 10), st.sampled_from(["{}/10", "{} out of 10", "Score: {}", "I give it {}.", "得分：{}", "我给{}分。"]))
+@given(
+    st.integers(1, 10),
+    st.sampled_from(["{}/10", "{} out of 10", "Score: {}", "I give it {}.", "得分：{}", "我给{}分。"]),
+)
 def test_scores_of_judges_and_typed_ranges_agree(score: int, form: str) -> None:
     metric = Metric(name="worth", title={"en": "Worth"}, dimension="d", low=1, high=10, asks={}, levels=())
     text = form.format(score)

@@ -17,7 +17,8 @@ _TASKS = r"question|problem|exercise|task|puzzle|riddle|equation|frage|aufgabe|p
 _OF_THE_TASK = rf"(?: (?:to|of|for|zur|zu|à|de|a|na|на) (?:{_ARTICLE})?(?:\w{{1,12}} )?(?:{_TASKS})s?)?"
 _ANSWERS = r"answer|antwort|réponse|reponse|respuesta|resposta|risposta|antwoord|odpowiedź|ответ|відповідь"
 _RESULTS = (
-    r"result|solution|ergebnis|resultat|lösung|résultat|resultado|solución|risultato|soluzione|resultaat|uitkomst|wynik"
+    r"result|solution|ergebnis|resultat|lösung|résultat|resultado|solución|risultato|soluzione|resultaat"
+    r"|uitkomst|wynik"
     r"|результат"
 )
 _FINAL = r"final|end|overall|correct|right|endgültige[rs]?|finale[rs]?|définitive?|końcow\w|окончательн\w\w|итогов\w\w"
@@ -98,17 +99,21 @@ _OTHERS_HAN = late_pattern(
 _STUDENTS = frozenset(("student", "pupil", "candidate", "learner"))
 _STUDENT_HAN = late_pattern(r"(?:学生|考生|同学|学员|另一位?|其他人?)(?:们)?(?:给出|提交)?的?(?:最终|最后)?的?\Z")
 _EXPLAINS = late_pattern(
-    r"(?:^|(?<=[.!?;] ))\W{0,6}(?:explanation|reasoning|rationale|justification|reasons?|notes?|why|check(?:ing)?|verification"
+    r"(?:^|(?<=[.!?;] ))\W{0,6}(?:explanation|reasoning|rationale|justification|reasons?|notes?|why"
+    r"|check(?:ing)?|verification"
     r"|because|working|begründung|erklärung|explication|justificación|explicación|spiegazione|объяснение"
     r"|解释|说明|解析|理由|分析|验证|检验|原因|备注|注)(?=\W|$)"
     r"|(?<=[。；！])(?:解释|说明|解析|理由|分析|原因|备注|注)(?=[:：])",
     re.I | re.M,
 )
 _SCORE_NOUN = late_pattern(
-    r"(?<!\w)(?P<before>(?:[\w']+ ){0,2})(?P<noun>scores?|ratings?|marks?|grades?|points?|verdict|assessment|overall|final|total|gesamt(?:punktzahl|note|wertung)?|punktzahl|bewertung|note|puntuación|puntaje"
+    r"(?<!\w)(?P<before>(?:[\w']+ ){0,2})(?P<noun>scores?|ratings?|marks?|grades?|points?|verdict|assessment"
+    r"|overall|final|total|gesamt(?:punktzahl|note|wertung)?|punktzahl|bewertung|note|puntuación|puntaje"
     r"|note finale|nota|calificación|punteggio|voto|оценка)(?!\w)[\"'\]]{0,2}"
-    r"(?: ?\([^()\n]{0,40}\))?(?: on a scale (?:of|from) \d{1,3} ?(?:to|-) ?\d{1,3})?(?: (?:for|of|to) (?:(?:the|this|that) )?[\w']{1,20}){0,2}"
-    r"\s{0,3}(?:(?P<sign>[:：=]|[—–-](?=\s)|->|→|⇒|\|(?=[ *]{0,3}\d))|(?P<bare>(?=\s?\d))|(?P<says>is|was|are|would be|should be|comes to|of|at|ist|est|lautet|es|è)\b)"
+    r"(?: ?\([^()\n]{0,40}\))?(?: on a scale (?:of|from) \d{1,3} ?(?:to|-) ?\d{1,3})?(?: (?:for|of"
+    r"|to) (?:(?:the|this|that) )?[\w']{1,20}){0,2}"
+    r"\s{0,3}(?:(?P<sign>[:：=]|[—–-](?=\s)|->|→|⇒|\|(?=[ *]{0,3}\d))|(?P<bare>(?=\s?\d))|(?P<says>is|was|are"
+    r"|would be|should be|comes to|of|at|ist|est|lautet|es|è)\b)"
     r"[ \t]{0,3}[:：=]?",
     re.I,
 )
@@ -117,16 +122,23 @@ _SCORE_HAN = late_pattern(
     r"(?:\([^()\n]{0,20}\))?(?:\s{0,3}(?:应该?|定)?[是为给]\s{0,3}[:：=]?|\s{0,3}[:：=]|\s{0,3}(?=\d))"
 )
 _FILLER = (
-    r"(?:(?:it|this|that|the|him|her|them|you|a|an|only|just|about|out|of|at|as|to|be|total|overall|full|solid|score|rating|grade|mark"
-    r"|response|answer|reply|essay|solution|student|student's|work|explanation|candidate|text|assistant|one|model|output"
+    r"(?:(?:it|this|that|the|him|her|them|you|a|an|only|just|about|out|of|at|as|to|be|total|overall|full"
+    r"|solid|score|rating|grade|mark"
+    r"|response|answer|reply|essay|solution|student|student's|work|explanation|candidate|text|assistant|one"
+    r"|model|output"
     r"|summary|translation|story|argument|submission|perfect|strong|weak|fair|good|generous|low|high)\s){0,6}"
 )
 _SCORE_VERB = late_pattern(
-    r"(?<!\w)(?P<verb>give|giving|gives|gave|award(?:ed|ing|s)?|assign(?:ed|ing|s)?|deserves?|merits?|earns?|gets?|receives?"
-    r"|warrants?|(?:i|i'd|i'll|we|we'd|would|will|can|to|me|be|is|am)\s(?:rate[ds]?|scor(?:e[ds]?|ing)|grade[ds]?|mark(?:ed)?|say|put|go with)"
+    r"(?<!\w)(?P<verb>give|giving|gives|gave|award(?:ed|ing|s)?|assign(?:ed|ing|s)?|deserves?|merits?|earns?"
+    r"|gets?|receives?"
+    r"|warrants?|(?:i|i'd|i'll|we|we'd|would|will|can|to|me|be|is|am)\s(?:rate[ds]?|scor(?:e[ds]?|ing)"
+    r"|grade[ds]?|mark(?:ed)?|say|put|go with)"
     r"|settle on|rated|gebe|vergebe|verdient|donne|mérite|doy|merece|ставлю"
-    r"|(?:reply|response|answer|essay|this|it|that|performance|work|which|he|she|they)\s(?:is|was|would be)(?: only| easily| clearly| still)?(?=\san?\s)"
-    r"|(?:so|hence|therefore|thus|overall|altogether|finally|accordingly|in total|in sum|(?:lowers?|reduces?|brings?|bringing|raises?) (?:it|this|the score) (?:down |up )?to|as it stands|leaving|leaves|daher|also|donc|所以|因此|综上))[,:]?\s{1,2}"
+    r"|(?:reply|response|answer|essay|this|it|that|performance|work|which|he|she|they)\s(?:is|was"
+    r"|would be)(?: only| easily| clearly| still)?(?=\san?\s)"
+    r"|(?:so|hence|therefore|thus|overall|altogether|finally|accordingly|in total|in sum|(?:lowers?|reduces?"
+    r"|brings?|bringing|raises?) (?:it|this|the score) (?:down |up )?to|as it stands|leaving|leaves|daher"
+    r"|also|donc|所以|因此|综上))[,:]?\s{1,2}"
     rf"{_FILLER}(?=[-$*\"'(\[]{{0,3}}\d)",
     re.I,
 )
@@ -184,7 +196,8 @@ _NO_SCORE = frozenset(
     ]
 )
 _DENIES = late_pattern(
-    r"(?:(?:\bnot|n't|\bnever|\bcannot|\bwithout|\bnor|\bneither)\b\W*(?:[\w']+\W+){0,2}|(?:不|没有?|别|未|无法|难以)[\u3400-\u9fff]{0,3})\Z",
+    r"(?:(?:\bnot|n't|\bnever|\bcannot|\bwithout|\bnor|\bneither)\b\W*(?:[\w']+\W+){0,2}|(?:不|没有?|别|未|无法"
+    r"|难以)[\u3400-\u9fff]{0,3})\Z",
     re.I,
 )
 _ALONE_BEHIND = late_pattern(r"\s?\d[\d./]{0,8}\s?(?:[,;:(]|\.(?!\d)|\Z|\n|because|since)")

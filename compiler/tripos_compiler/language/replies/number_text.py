@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from tripos_compiler.language.replies.late_patterns import late_pattern
@@ -38,7 +39,8 @@ _SIGNS = str.maketrans(
     }
 )
 _WORDS = late_pattern(
-    r"\\(?:text|textbf|textit|textrm|textsf|mathrm|mathbf|mathit|mathsf|mathtt|operatorname|mbox|hbox|rm|emph|underline"
+    r"\\(?:text|textbf|textit|textrm|textsf|mathrm|mathbf|mathit|mathsf|mathtt|operatorname|mbox|hbox|rm|emph"
+    r"|underline"
     r"|bm|boldsymbol|boldmath|unit|pu|color\{\w{1,20}\})\*?\s{0,3}\{([^{}]{0,400})\}"
 )
 _COMMANDS = {
@@ -87,23 +89,26 @@ _DEGREES = late_pattern(r"\^\s?(?:\{\s?°\s?\}|°)")
 _SPACED = late_pattern(r"(?<=\d)\\ (?=\d{3}(?!\d))")
 _SPACE = late_pattern(r"\\[;: ]|\\(?=\s)|\\[()\[\]]|\$\$|~(?=\s)|\\\\")
 _EMPHASIS = late_pattern(
-    r"(?<!\w)_(?=[-–$\d])|(?<=[\d.%])_(?!\w)|(?<!\d)\*\*|\*\*(?!\d)|__|`|(?<![\w*)])\*(?=[-–$\d.])|(?<=[\d%.])\*(?![\w*( ])"
+    r"(?<!\w)_(?=[-–$\d])|(?<=[\d.%])_(?!\w)|(?<!\d)\*\*|\*\*(?!\d)|__|`|(?<![\w*)])\*(?=[-–$\d.])"
+    r"|(?<=[\d%.])\*(?![\w*( ])"
 )
-_TAG = late_pattern(r"</?(?:b|strong|i|em|u|span|mark|code|big|font|small)(?:\s[^<>]{0,80})?>", 2)
-_BREAK = late_pattern(r"</?(?:br|p|div|li|ul|ol|td|tr|h\d)(?:\s[^<>]{0,80})?/?>", 2)
+_TAG = late_pattern(r"</?(?:b|strong|i|em|u|span|mark|code|big|font|small)(?:\s[^<>]{0,80})?>", re.I)
+_BREAK = late_pattern(r"</?(?:br|p|div|li|ul|ol|td|tr|h\d)(?:\s[^<>]{0,80})?/?>", re.I)
 _ANSWER_OPENS = late_pattern(
-    r"<(?:final[_ -]?)?(?:answer|result|score|rating|grade)>|\[(?:final[_ ]?)?(?:answer|result|score|rating|grade)\]|<final>",
-    2,
+    r"<(?:final[_ -]?)?(?:answer|result|score|rating|grade)>|\[(?:final[_ ]?)?(?:answer|result|score|rating"
+    r"|grade)\]|<final>",
+    re.I,
 )
 _ANSWER_CLOSES = late_pattern(
-    r"</(?:final[_ -]?)?(?:answer|result|score|rating|grade)>|\[/(?:final[_ ]?)?(?:answer|result|score|rating|grade)\]|</final>",
-    2,
+    r"</(?:final[_ -]?)?(?:answer|result|score|rating|grade)>|\[/(?:final[_ ]?)?(?:answer|result|score|rating"
+    r"|grade)\]|</final>",
+    re.I,
 )
 OPENS, CLOSES = "\ue003", "\ue004"
 """Stand for the tags around an answer."""
 _ANGLED = late_pattern(r"<\s?([-–]?[\d.,/]{1,40})\s?>")
 _MANY_SPACES = late_pattern(r" {2,}")
-_RAISED = late_pattern(r"<sup>\s?([-+]?\d{1,4})\s?</sup>", 2)
+_RAISED = late_pattern(r"<sup>\s?([-+]?\d{1,4})\s?</sup>", re.I)
 
 
 @lru_cache(maxsize=32)
@@ -117,6 +122,7 @@ def number_text(text: str, locale: str) -> str:
     text = comparable(ReplyText.parse(text).answer.translate(_APART)).replace("\ue002", "\u202f")
     if not text.isascii():
         text = text.translate(_WIDE).translate(_SIGNS).translate(_HAN)
+    text = text.replace("+/-", "±")
     if "<" in text:
         text = _BREAK.sub("\n", _TAG.sub("", _RAISED.sub(r"^{\1}", text)))
         text = _ANGLED.sub(r"\1", text)

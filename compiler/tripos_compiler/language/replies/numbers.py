@@ -67,16 +67,26 @@ _HAN = r"零〇一二两三四五六七八九十百千万亿"
 _AMOUNT = rf"(?:[{_HAN}]{{1,30}}|\d{{1,15}})"
 _FREE = rf"(?<![{CASED}\d\ue000])(?<!\d\.)"
 """Before digits that are no part of a name, as of `x2`."""
+_MONTHS = (
+    r"(?:January|February|March|April|May|June|July|August|September|October|November|December"
+    r"|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)(?:\.|(?!\w)))"
+)
 _TOKEN = late_pattern(
-    rf"(?P<date>(?<!\d)(?:\d{{4}}-\d{{1,2}}-\d{{1,2}}|\d{{1,4}}/\d{{1,2}}/\d{{1,4}}|\d{{1,2}}:\d{{2}}(?::\d{{2}})?)(?!\d)"
+    r"(?P<date>(?<!\d)(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,4}/\d{1,2}/\d{1,4}"
+    r"|\d{1,2}:\d{2}(?::\d{2})?)(?!\d)"
+    rf"|(?<![\w.,]){_MONTHS}\s\d{{1,2}}(?:st|nd|rd|th)?(?![\d.])(?:,?\s\d{{4}})?|(?<![\d.,])\d{{1,2}}(?:st|nd"
+    rf"|rd|th)?\s{_MONTHS}(?:,?\s\d{{4}})?|(?<!\d)[12]\d{{3}}s(?!\w)"
     r"|(?<!\d)\d{4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|(?<!\d)\d{1,2}月\d{1,2}[日号])"
-    rf"|(?P<broken>{_FREE}\d{{1,300}}(?:_\d{{1,300}})+|\\sqrt\s?(?:\[[^\[\]]{{0,9}}\])?\s?(?:\{{[^{{}}]{{0,80}}\}}|\d)"
+    rf"|(?P<broken>{_FREE}\d{{1,300}}(?:_\d{{1,300}})+|{_FREE}0(?:[xX][\dA-Fa-f]{{1,16}}|[bB][01]{{1,64}})(?!\w)"
+    r"|\\sqrt\s?(?:\[[^\[\]]{0,9}\])?\s?(?:\{[^{}]{0,80}\}|\d)"
     rf"|√\s?\(?\d{{0,300}}|∞)"
-    rf"|(?P<latex>(?:{_FREE}(?P<latex_whole>\d{{1,300}})\s?)?\\[dtc]?frac\s?(?:\{{(?P<top>[^{{}}]{{0,60}})\}}|(?P<top1>\d))\s?"
+    rf"|(?P<latex>(?:{_FREE}(?P<latex_whole>\d{{1,300}})\s?)?\\[dtc]?frac\s?(?:\{{(?P<top>[^{{}}]{{0,60}})\}}"
+    r"|(?P<top1>\d))\s?"
     rf"(?:\{{(?P<bottom>[^{{}}]{{0,60}})\}}|(?P<bottom1>\d)))"
     r"|(?P<vulgar>(?:(?<![\d.])(?P<vulgar_whole>\d{1,300})\s?)?(?P<sign>[¼-¾⅐-⅞]))"
     rf"|(?P<parts>(?:(?P<parts_whole>{_AMOUNT})又)?(?P<parts_bottom>{_AMOUNT})分之(?P<parts_top>[{_HAN}]{{1,30}}(?:点[{_HAN}]{{1,30}})?|{_D}))"
-    rf"|(?P<mixed>{_FREE}(?P<mixed_whole>\d{{1,15}}|[{_HAN}]{{1,9}}(?=又))(?:\s?又\s?|\s(?:and\s)?)(?P<mixed_top>\d{{1,9}})\s?/\s?(?P<mixed_bottom>\d{{1,9}})(?![\d/]|\.\d))"
+    rf"|(?P<mixed>{_FREE}(?P<mixed_whole>\d{{1,15}}|[{_HAN}]{{1,9}}(?=又))(?:\s?又\s?"
+    r"|\s(?:and\s)?)(?P<mixed_top>\d{1,9})\s?/\s?(?P<mixed_bottom>\d{1,9})(?![\d/]|\.\d))"
     rf"|(?P<ratio>{_FREE}(?P<ratio_top>{_D})\s?/\s?(?P<ratio_bottom>-?{_D})(?!\d|\s?/))"
     rf"|(?P<science>{_FREE}(?P<times>{_D})\s{{0,3}}(?:×|[xX]|\*|·|times)\s{{0,3}}10(?P<science_power>{_POWER}))"
     rf"|(?P<power>(?:{_FREE}(?P<base>{_D})|\((?P<signed>\s?[-–]\s?{_D})\s?\))(?P<power_power>{_POWER}))"
@@ -87,12 +97,18 @@ _TOKEN = late_pattern(
 )
 _ORDINAL = late_pattern(rf"(?:st|nd|rd|th)(?![{CASED}])")
 _ALGEBRA = late_pattern(
-    rf"(?:[BDEGOPQRUXYZ](?![{CASED}\d])|[exyznijqrwθαβλ](?![{CASED}]|\s?\d)|[π√])|\s?(?:[π√]|\\(?:sqrt|d?frac|log|ln|sin|cos|tan|binom)\b)|\s?\^|\.?\\(?:overline|bar|dot)\b|[①-⓿❶-➓]|[{_RAISED}]"
+    rf"(?-i:[BDEGOPQRUXYZ](?![{CASED}\d])|[abexyznijqrwθαβλ](?![{CASED}]|\s?\d)|[xXCP](?=\d)|[π√])"
+    r"|\s?(?:[π√]|\\(?:sqrt|d?frac|log|ln|sin|cos|tan|binom)\b)|\s?\^|\.?\\(?:overline|bar|dot)\b"
+    rf"|[①-⓿❶-➓₀-₉]|[{_RAISED}]"
+    r"|\s?-?(?:hal(?:f|ves)|thirds?|quarters?|fourths?|fifths?|sixths?|sevenths?|eighths?|ninths?|tenths?|hundredths?"
+    r"|squared|cubed|to the power|factorial|mod|choose|pi|remainder|by \d|r\.? ?\d|ish)(?:\b|(?<=\d))",
+    re.I,
 )
 _FUNCTION = late_pattern(
-    r"(?:\\(?:log|ln|lg|sin|cos|tan|exp|binom|lfloor|lceil|sqrt|sum|int|prod|gcd)\S{0,9}|(?<![\w])(?:log|ln|lg|sin|cos|tan)_?\d{0,3})\s?[({]?\Z"
+    r"(?:\\(?:log|ln|lg|sin|cos|tan|exp|binom|lfloor|lceil|sqrt|sum|int|prod|gcd)\S{0,9}"
+    r"|(?<![\w])(?:log|ln|lg|sin|cos|tan|sqrt|cbrt|root of)_?\d{0,3})\s?[({]?\Z"
 )
-_PERCENT = late_pattern(r"\s?(?:%|(?:per ?cent|prozent|pour ?cent|por ciento|percento|procent)(?!\w))", 2)
+_PERCENT = late_pattern(r"\s?(?:%|(?:per ?cent|prozent|pour ?cent|por ciento|percento|procent)(?!\w))", re.I)
 _LONG_SCALE = frozenset(
     [
         "de",
@@ -123,7 +139,8 @@ _MAGNITUDES = {
     "thousand|tausend|tsd\\.?|mille|mila|тысяч[аи]?|тыс\\.?": 3,
     "lakhs?|lacs?": 5,
     "crores?": 7,
-    "million(?:s|en)?|mio\\.?|mln\\.?|mn|millón|millones|milhão|milhões|milione|milioni|miljoen|миллион(?:а|ов)?|млн\\.?": 6,
+    "million(?:s|en)?|mio\\.?|mln\\.?|mn|millón|millones|milhão|milhões|milione|milioni|miljoen"
+    "|миллион(?:а|ов)?|млн\\.?": 6,
     "milliards?|milliarden?|mrd\\.?|miliardo|miliardi|mld\\.?|miljard|миллиард(?:а|ов)?|млрд\\.?|bn|bilhão|bilhões": 9,
     "billón|billones|billionen|trilhão|trilhões|trn|tn": 12,
     "trillionen": 18,
@@ -132,7 +149,7 @@ _MAGNITUDE = late_pattern(
     rf"(?:\s{{0,3}}|-)(?:{'|'.join(f'(?P<e{power}>{words})' for words, power in _MAGNITUDES.items())}"
     rf"|(?P<billion>billions?)|(?P<trillion>trillions?)|(?P<mil>mil)|(?P<dozen>dozens?|dutzend))(?![{CASED}\d])"
     rf"|(?-i:(?P<k>k)(?![{CASED}\d])|(?P<upper>[KMBT])(?![{CASED}\d/²³]))",
-    2,
+    re.I,
 )
 _UPPER = {"K": 3, "M": 6, "B": 9, "T": 12}
 _AND_MORE = late_pattern(rf"\s?(?:and\s|und\s|et\s|,\s)?(?P<more>{_D})")
@@ -140,31 +157,38 @@ _HALF = late_pattern(
     r"\s(?:and a half|et demie?|y media?|und ein(?:e|en)? halbe?[rsn]?)\b|(?<=[\d])\s?[分点个]半(?!\w*\d)", 2
 )
 _MINUS = late_pattern(
-    rf"(?:(?P<word>(?<![{CASED}\d])(?:minus|negative|moins|menos|meno|minus|negativ|négatif|минус)\s{{1,2}})|(?P<han>负|零下|マイナス)\s?"
+    rf"(?:(?P<word>(?<![{CASED}\d])(?:minus|negative|moins|menos|meno|minus|negativ|négatif|минус)\s{{1,2}})"
+    r"|(?P<han>负|零下|マイナス)\s?"
     rf"|(?P<mark>[-+–—±])(?P<gap>\s?))?(?:{_CURRENCY}\s?(?P<second>[-–])?)?\(?\Z",
-    2,
+    re.I,
 )
 _SIGN_FITS = late_pattern(
-    rf"(?:\A|[{OPENS}=:：,，;.!?？。！；(（\[{{\"'“”「《—$|>≈⇒\n]|(?:^|[^\w])(?:is|are|was|be|to|of|equals?|exactly|by|at|and|then|i\.e\."
+    rf"(?:\A|[{OPENS}=:：,，;.!?？。！；(（\[{{\"'“”「《—$|>≈⇒\n]|(?:^|[^\w])(?:is|are|was|be|to|of|equals?|exactly|by"
+    r"|at|and|then|i\.e\."
     r"|ist|sind|beträgt|lautet|est|vaut|égale?|es|son|è|é|равно|about|approximately|roughly|answer|result|value|score"
     r"|so|hence|therefore|get|gives?|yields?|####?)|[是为得于即到约达はが:#])\s*\Z",
-    2,
+    re.I,
 )
 _ABOUT_BEFORE = late_pattern(
-    r"(?:(?<!\w)(?:about|around|approx(?:imately|\.)?|roughly|nearly|almost|circa|ca\.?|some|close to|or so|somewhere near"
-    r"|at (?:least|most)|more than|less than|fewer than|over|under|above|below|up to|no (?:more|less|fewer) than|between"
+    r"(?:(?<!\w)(?:about|around|approx(?:imately|\.)?|roughly|nearly|almost|circa|ca\.?|some|close to|or so"
+    r"|somewhere near"
+    r"|at (?:least|most)|more than|less than|fewer than|over|under|above|below|up to|no (?:more|less"
+    r"|fewer) than|between"
     r"|greater than|larger than|smaller than|not (?:more|less) than|beyond|exceeds?"
     r"|etwa|ungefähr|rund|knapp|mindestens|höchstens|über|unter|fast|mehr als|weniger als"
     r"|environ|presque|au moins|au plus|plus de|moins de|aproximadamente|cerca de|alrededor de|casi|más de|menos de)"
-    r"\s{1,2}(?:the |a |an )?|(?:(?:could|might|may)(?: well)? be|maybe|perhaps|possibly|(?:better|worse|higher|lower|stronger|weaker) than|closer to|short of|shy of)\s(?:a |an )?"
-    r"|(?:[~≤≥≲≳∼]|(?<![=\-\w>])[<>]|(?<=\b[a-zA-Z])[<>])\s?=?\s?|(?:也许|可能|或许)是?\s?|(?:大约|大概|约为?|将近|接近|近|至少|至多|最多|最少|超过|不到|不足|少于|多于|大于|小于|高于|低于|几乎|差不多)(?:是|有)?\s?)"
+    r"\s{1,2}(?:the |a |an )?|(?:(?:could|might|may)(?: well)? be|maybe|perhaps|possibly|(?:better|worse"
+    r"|higher|lower|stronger|weaker) than|closer to|short of|shy of)\s(?:a |an )?"
+    r"|(?:[~≤≥≲≳∼]|(?<![=\-\w>])[<>]|(?<=\b[a-zA-Z])[<>])\s?=?\s?|(?:也许|可能|或许)是?\s?|(?:大约|大概|约为?|将近|接近|近|至少"
+    r"|至多|最多|最少|超过|不到|不足|少于|多于|大于|小于|高于|低于|几乎|差不多)(?:是|有)?\s?)"
     rf"(?:{_CURRENCY}\s?)?\Z",
-    2,
+    re.I,
 )
 _ABOUT_AFTER = late_pattern(
-    r"\s?(?:多(?!\w)|余|[分个点元岁人米天]?(?:左右|上下|以上|以下)|[多余来几](?=[个万亿千百元人只名位米克]))|\s(?:or so|or more|or less|or fewer|at least|at most"
-    r"|give or take|and (?:above|up|over|more))\b|\s?\+(?=\s|[.,;]|\Z)",
-    2,
+    r"\s?(?:多(?!\w)|余|[分个点元岁人米天]?(?:左右|上下|以上|以下)|[多余来几](?=[个万亿千百元人只名位米克]))"
+    r"|\s(?:or so|or more|or less|or fewer|at least|at most|give or take|and (?:above|up|over|more))\b"
+    r"|\s?\+(?=\s|[.,;]|\Z)",
+    re.I,
 )
 _NOT_ONE = frozenset(("万一", "一一", "千万", "十万", "百万"))
 _WORDS_OF_ONE = frozenset("样般些起定直下致切共旦面种边同")
@@ -446,9 +470,8 @@ def _sign(plain: str, start: int) -> tuple[int, int, bool]:
     touching = before[-1:]
     number_before = last.isdigit() or last in tuple(")]}%°½¼¾") or (last == "$" and touching != " ")
     word_before = touching.isalnum() or touching in tuple(")]}%°\"'_")
-    if word_before or number_before:
-        if number_before or not touching.isalpha() or _CASED.fullmatch(touching) is not None:
-            return sign, begin, False
+    if number_before or (word_before and (not touching.isalpha() or _CASED.fullmatch(touching) is not None)):
+        return sign, begin, False
     return -sign, found.start(), False
 
 
@@ -541,70 +564,90 @@ _HASHES = late_pattern(r"####[ \t]{0,9}(?=[^\s#])([^\n]{1,200})")
 _ENUMERATED = late_pattern(r"\(?\d{1,3}[.)]\s+(?=\S)")
 _ANSWER_TAG = late_pattern(rf"{OPENS}([^{OPENS}{CLOSES}]{{1,2000}})(?:{CLOSES}|\Z)")
 _SENTENCE = late_pattern(
-    r"(?<!max)(?<!\bca)(?<!approx)(?<!i\.e)(?<!e\.g)(?<!\bno)(?:[.!?](?=\s)|;(?=\s(?![-$]?\d)))|[。；！？]|[.;!](?=\"?\Z)"
+    r"(?<!max)(?<!\bca)(?<!approx)(?<!i\.e)(?<!e\.g)(?<!\b[Nn]o)(?<!\bRs)(?:(?:[.?]|!(?!\s?[=+×*/]))(?=\s)"
+    r"|;(?=\s(?![-$]?\d)))|[。；！？]|[.;!](?=\"?\Z)"
 )
 _STOP = late_pattern(r"(?<!max)(?<!\bca)(?<!approx)(?<!i\.e)(?<!e\.g)(?<!\bno)[.;!?](?=\s|\"|\Z)|[。；！？\n]")
 _ASIDE = late_pattern(r"\([^()\n]{0,200}\)")
 _WAS = late_pattern(
-    r"\(\s?(?:was|were|previously|formerly|originally|or|maybe|perhaps|possibly|not sure|before|instead of|down from|up from|earlier|原来|之前|或|可能)",
+    r"\(\s?(?:was|were|previously|formerly|originally|or|maybe|perhaps|possibly|not sure|before|instead of"
+    r"|down from|up from|earlier|原来|之前|或|可能)",
     re.I,
 )
 _BARE = late_pattern(rf"\(\s?[-–$=≈]?\s?{_D}\s?%?\s?\)")
 _CUT = late_pattern(
-    r",?\s(?:because|since|as (?:the|it|a|this|there|its|that)|so that|where|which|rather than|instead of|checking|given that|considering|due to|although|though|but (?!(?:not )?\d)|while|for which"
+    r",?\s(?:because|since|as (?:the|it|a|this|there|its|that)|so that|where|which|rather than|instead of"
+    r"|checking|given that|considering|due to|although|though|but (?!(?:not )?\d)|while|for which"
     r"|weil|denn|car|parce que|porque|da)\b|因为|由于|而不是|，?理由|--| — | – (?=[a-z])",
     re.I,
 )
 _NEGATOR = late_pattern(
-    r"(?:(?:\bnot\b|n't\b|\bnever\b|\bneither\b|\bnor\b|\bcannot\b|\brather than|\binstead of|\bother than|\bexcept\b|\bwithout\b|\banything but|\bfar from|\ball but|≠|\bnicht\b|\bkein\w{0,2}\b|\bpas\b|\bnon\b(?! -)"
+    r"(?:(?:\bnot\b|n't\b|\bnever\b|\bneither\b|\bnor\b|\bcannot\b|\brather than|\binstead of|\bother than"
+    r"|\bexcept\b|\bwithout\b|\banything but|\bfar from|\ball but|≠|\bnicht\b|\bkein\w{0,2}\b|\bpas\b"
+    r"|\bnon\b(?! -)"
     r"|不[会能应该值可配想]{1,3}[给打得评为是]{0,2}|不是|不等于|不为|并非|并不是|没有|不能是|绝非|不可能是|除了|而非|难以|未必)\W*(?:[\w']+\W+){0,2}\W*)\Z",
     re.I,
 )
 _IS_NOT = late_pattern(
-    r"(?:(?:answer|result|solution)\b[^.!?\n]{0,12}(?:\bnot|n't|\bcannot)(?: be)?|(?:答案|结果)(?:并?不|绝不|不可能|不会)(?:是|为|等于)|anything but)\W{0,3}\Z",
+    r"(?:(?:answer|result|solution)\b[^.!?\n]{0,12}(?:\bnot|n't|\bcannot)(?: be)?|(?:答案|结果)(?:并?不|绝不|不可能"
+    r"|不会)(?:是|为|等于)|anything but)\W{0,3}\Z",
     re.I,
 )
 _TURNS = late_pattern(
     r"[,，;；]|(?<!anything )(?<!all )\bbut\b|\bit is\b|\bit's\b|\bsondern\b|\bmais\b|\bsino\b|而是", re.I
 )
 _SCALE = late_pattern(
-    rf"(?:\s?(?:分|点|points?|pts?|marks?|stars?|punkte|puntos|балл\w{0, 2}))?\s?\(?,?\s?(?:out of|of|von|sur|de|su|sobre|из|/|over|on a scale of|max(?:imum)?\.?(?: of)?|(?:von|of|out of) max(?:imum|imal)?\.?|满分(?:为|是)?:?|共)"
+    rf"(?:\s?(?:分|点|points?|pts?|marks?|stars?|punkte|puntos|балл\w{0, 2}))?\s?\(?,?\s?(?:out of|of|von|sur|de"
+    r"|su|sobre|из|/|over|on a scale of|max(?:imum)?\.?(?: of)?|(?:von|of|out of) max(?:imum|imal)?\.?|满分(?:为"
+    r"|是)?:?|共)"
     rf"(?: (?:a |the )?(?:possible|total|maximum)(?: of)?)?\s?\Z",
     re.I,
 )
 _UNIT = r"(?:\s?(?:[^\W\d_]{1,15}|[%°€£¥$²³*'\"\])]|[^\W\d_]{1,8}/[^\W\d_]{1,8})){0,2}"
 _SEVERAL = late_pattern(
-    rf"{_UNIT}\s?[\])}}\"'$]{{0,2}}\s?(?:[,;/~、&|]|\.\.+|…|[-–—]|(?:\b(?:or|and|to|oder|und|bis|ou|et|à|o|y|e|vs\.?|versus|through|then|plus or minus)\b)|±|[或和与及至到])"
+    rf"{_UNIT}\s?[\])}}\"'$]{{0,2}}\s?(?:[,;/~、&|]|\.\.+|…|[-–—]|(?:\b(?:or|and|to|oder|und|bis|ou|et|à|o|y|e"
+    r"|vs\.?|versus|through|then|plus or minus)\b)|±|[或和与及至到])"
     rf"\s?(?:(?:or|and|maybe|perhaps|possibly|even|else|[a-zA-Z]\s?=)\s?)?[\[({{\"'$]{{0,2}}\s?",
     re.I,
 )
 _OPERATOR = late_pattern(
-    r"\s?\)?\s?(?:[+×xX*·÷/^-]|:(?!\s)|\s[–]\s|plus|minus|times|divided by|multiplied by|乘以?|加上?|减去?|除以)\s?\(?\s?",
+    r"\s?\)?\s?(?:[+×xX*·÷/^-]|:(?!\s)|\s:\s|\s[–]\s"
+    r"|plus|minus|times|divided by|multiplied by|乘以?|加上?|减去?|除以)\s?\(?\s?",
     re.I,
 )
 _COMPOUND = late_pattern(
-    r"\s?(?:hours?|hrs?|h|minutes?|mins?|m|seconds?|days?|weeks?|months?|years?|feet|foot|ft|'|pounds?|lbs?|dollars?|euros?|kg|km|stunden?|minuten?|tage?|heures?"
+    r"\s?(?:°|hours?|hrs?|h|minutes?|mins?|m|seconds?|days?|weeks?|months?|years?|feet|foot|ft|'|pounds?|lbs?"
+    r"|dollars?|euros?|kg|km|stunden?|minuten?|tage?|heures?"
     r"|horas?|元|块|角|小时|时|分|分钟|天|年|米|公斤|斤|千克|里)\s?(?:,\s|and\s|und\s|et\s|y\s|零)?",
     re.I,
 )
 """Between the parts of one quantity, whose value depends on the unit that is meant."""
 _ASSIGNMENTS = late_pattern(
-    r"(?<![A-Za-z])[A-Za-z](?:_\{?\w{1,2}\}?)?\s?=[^=,;\n]{1,60}(?:,|;|\bor\b|\band\b|\boder\b|\bund\b|\bet\b|\bou\b|或|和|、)\s{0,3}(?:\$?[A-Za-z](?:_\{?\w{1,2}\}?)?\s?=|\Z)"
+    r"(?<![A-Za-z])[A-Za-z](?:_\{?\w{1,2}\}?)?\s?=[^=,;\n]{1,60}(?:,|;|\bor\b|\band\b|\boder\b|\bund\b|\bet\b"
+    r"|\bou\b|或|和|、)\s{0,3}(?:\$?[A-Za-z](?:_\{?\w{1,2}\}?)?\s?=|\Z)"
 )
 _QUOTED = late_pattern(r"\"[^\"\n]{1,400}\"|「[^「」\n]{1,400}」|『[^『』\n]{1,400}』|«[^«»\n]{1,400}»")
 _WORD = late_pattern(r"[^\W\d_]")
 _LEADING = late_pattern(
-    r"(?:[\W_]|\b(?:therefore|thus|so|hence|then|is|equals?|equal to|exactly|only|just|a|an|the|total of|simply|about|around|approximately|roughly|nearly|almost|some"
-    r"|[a-z](?=\s?=)|also|alors|donc|genau|ungefähr|etwa|circa|solid|strong|clear|final|score of|rating of|over|at least|at most|more than|less than)\b|[是为约得]|应该|应当|大约|就){0,12}\Z",
+    r"(?:[\W_]|\b(?:therefore|thus|so|hence|then|is|equals?|equal to|exactly|only|just|a|an|the|total of"
+    r"|simply|about|around|approximately|roughly|nearly|almost|some"
+    r"|[a-z](?=\s?=)|also|alors|donc|genau|ungefähr|etwa|circa|solid|strong|clear|final|score of|rating of"
+    r"|over|at least|at most|more than|less than)\b|[是为约得]|应该|应当|大约|就){0,12}\Z",
     re.I,
 )
 _SCORE_TAIL = late_pattern(
-    r"[*_\"'\])}$]{0,3}\s?(?:\Z|[.,;:!?。，；！、\n(\[]|/|分|points?\b|pts?\b|stars?\b|out of\b|of\b|marks?\b|%|percent|because\b|since\b|as\b|for\b|and\b|but\b|overall\b|in total\b|here\b|[-–—]\s"
-    r"|on a\b|on the\b|星|punkte|puntos|points|sur\b|von\b|de\b|would\b|is\b|seems\b|feels\b|given\b|due\b|with\b|rather\b|instead\b|not\b|if\b|although\b|though\b|to\b|based\b|now\b|this\b|\||点|балл|颗|from\b)",
+    r"[*_\"'\])}$]{0,3}\s?(?:\Z|[.,;:!?。，；！、\n(\[]|/|分|points?\b|pts?\b|stars?\b|out of\b|of\b|marks?\b|%"
+    r"|percent|because\b|since\b|as\b|for\b|and\b|but\b|overall\b|in total\b|here\b|[-–—]\s"
+    r"|on a\b|on the\b|星|punkte|puntos|points|sur\b|von\b|de\b|would\b|is\b|seems\b|feels\b|given\b|due\b"
+    r"|with\b|rather\b|instead\b|not\b|if\b|although\b|though\b|to\b|based\b|now\b|this\b|\||点|балл|颗|from\b)",
     re.I,
 )
 _OF_OTHERS = late_pattern(
-    r"\b(?:student(?!'s (?:score|mark|grade))|pupil|candidate|response says|reply says|author|question|problem|correct answer|expected|reference|gold|maximum|max|highest|minimum|lowest|deduct\w*|loses?|lost|subtract\w*|takes? off|claims?|says?|said|states?|answered|wrote|writes|the answer|its answer|their answer|the right answer|(?:other|another|previous) (?:response|reply|answer|one))\b|学生|考生|另一|其他|原文|题目|正确答案|参考|标准|最高|最低|满分(?!\d+分?\)?[,，.。]?得)|扣|减",
+    r"\b(?:student(?!'s (?:score|mark|grade))|pupil|candidate|response says|reply says|author|question"
+    r"|problem|correct answer|expected|reference|gold|maximum|max|highest|minimum|lowest|deduct\w*|loses?"
+    r"|lost|subtract\w*|takes? off|claims?|says?|said|states?|answered|wrote|writes|the answer|its answer"
+    r"|their answer|the right answer|(?:other|another|previous) (?:response|reply|answer|one))\b|学生|考生|另一|其他"
+    r"|原文|题目|正确答案|参考|标准|最高|最低|满分(?!\d+分?\)?[,，.。]?得)|扣|减",
     re.I,
 )
 _SHORT = 80
@@ -618,21 +661,26 @@ _ANOTHER = late_pattern(
 )
 _AND_A = late_pattern(r"(?:\b(?:and|or|und|oder|et|ou|y|o)|[,/])\s(?:an?\s)?[*\"']{0,2}\Z", re.I)
 _CORRECTS = late_pattern(
-    r"\b(?:wait|actually|correction|scratch that|i mean|make that|on second thought|sorry)\b[,:;]?|\bno,|不对[,，]?(?:应该?是)?|更正[:：]?(?:为|应为)?|等等[,，]?|错了[,，]?|应改为",
+    r"\b(?:wait|actually|correction|scratch that|i mean|make that|on second thought|sorry)\b[,:;]?|\bno,"
+    r"|不对[,，]?(?:应该?是)?|更正[:：]?(?:为|应为)?|等等[,，]?|错了[,，]?|应改为",
     re.I,
 )
 _SCALE_PHRASE = late_pattern(
-    rf"\b(?:on |using )?(?:a|the) (?:scale|range) (?:of|from) {_D} ?(?:to|-|–) ?{_D}|\({_D} ?(?:-|–|to) ?{_D}\)(?=\s?[:：])|满分(?:为|是)?{_D}分?[,，]?|{_D}点満点中",
+    rf"\b(?:on |using )?(?:a|the) (?:scale|range) (?:of|from) {_D} ?(?:to|-|–) ?{_D}|\({_D} ?(?:-|–"
+    rf"|to) ?{_D}\)(?=\s?[:：])|满分(?:为|是)?{_D}分?[,，]?|{_D}点満点中",
     re.I,
 )
 _ENUMERATES = late_pattern(
-    r"\b(?:section|page|step|question|problem|part|figure|fig\.|table|chapter|example|exercise|line|criterion|item|task|case|equation|paragraph"
-    r"|top|room|gate|route|platform|floor|level|option|rule|version|type|phase|stage|schritt|aufgabe|étape|paso)\s(?:no\.?\s|number\s|#)?\Z|(?:步骤|问题|题目|例)\s?\Z",
+    r"\b(?:section|page|step|question|problem|part|figure|fig\.|table|chapter|example|exercise|line|criterion"
+    r"|item|task|case|equation|paragraph"
+    r"|top|room|gate|route|platform|floor|level|option|rule|version|type|phase|stage|schritt|aufgabe|étape"
+    r"|paso)\s(?:no\.?\s|number\s|#)?\Z|(?:步骤|问题|题目|例)\s?\Z",
     re.I,
 )
 _OR_SO = late_pattern(r"\s?(?:-|–|~|\bto\b|\bor\b)\s?\d")
 _PART_OF = late_pattern(
-    r"\sof\b(?! the (?:score|points|marks))|\s(?:students|people|times|cases|experts|respondents|users|readers|facts|criteria|steps|sentences|words"
+    r"\sof\b(?! the (?:score|points|marks))|\s(?:students|people|times|cases|experts|respondents|users"
+    r"|readers|facts|criteria|steps|sentences|words"
     r"|lines|claims|items|questions|answers|parts)\b",
     re.I,
 )
@@ -649,9 +697,9 @@ def read_number(text: str, locale: str, policy: Policy, scale: float | None = No
     r"""Return the number that a text states, or what is odd in it.
 
     `whole`: the number that the whole text is. `last`: the last one. `final`: that of the last explicit final form
-    (`\boxed{…}`, `#### 12`, `Final answer: 12`, `<answer>12</answer>`), or else of the last label, or else the last one.
-    `stated`: the same, but instead of the last one the one that is mentioned, where no other is. With a `scale`, a score
-    is meant, up to that number.
+    (`\boxed{…}`, `#### 12`, `Final answer: 12`, `<answer>12</answer>`), or else of the last label, or else the last
+    one. `stated`: the same, but instead of the last one the one that is mentioned, where no other is. With a `scale`, a
+    score is meant, up to that number.
 
     >>> read_number("Answer: 12. Explanation: the answer 15 would be wrong", "en", "final").value
     12
@@ -692,6 +740,7 @@ class _Reader:
         self.strict = strict
         self.scale = scale
         self._starts = [token.start for token in tokens]
+        self._quotations: list[tuple[int, int]] | None = None
 
     def between(self, start: int, end: int) -> list[NumberToken]:
         """Return the tokens that begin between two places."""
@@ -823,17 +872,21 @@ class _Reader:
     def _of_scale(self) -> NumberReading | None:
         """Return the one number that is given as a part of the scale: `8/10`, `8 out of 10`."""
         said: list[NumberReading] = []
-        quoted = [found.span() for found in _QUOTED.finditer(self.plain)]
         for token, behind in zip(self.tokens, (*self.tokens[1:], None), strict=False):
-            over, end = token.over, token.end
-            if over is None and behind is not None and behind.value == self.scale:
-                if _SCALE.fullmatch(self.plain[token.end : behind.start][:40]) is not None:
-                    over, end = behind.value, behind.end
+            over: Fraction | float | None = token.over
+            end = token.end
+            if (
+                over is None
+                and behind is not None
+                and behind.value == self.scale
+                and _SCALE.fullmatch(self.plain[token.end : behind.start][:_SHORT]) is not None
+            ):
+                over, end = behind.value, behind.end
             if (
                 over is None
                 or over != self.scale
                 or is_rough(self.plain, token)
-                or any(a <= token.start < b for a, b in quoted)
+                or self._quoted(token.start, token.end)
             ):
                 continue
             stop = _STOP.search(self.plain, end, end + _FAR)
@@ -935,7 +988,8 @@ class _Reader:
                 return NOTHING
             return self._settled(first, others[0])
         if (
-            _COMPOUND.fullmatch(gap) is not None
+            not gap.strip()
+            or _COMPOUND.fullmatch(gap) is not None
             or _OPERATOR.fullmatch(gap) is not None
             or (_SEVERAL.fullmatch(gap) is not None and len(tokens) == len(affirmed))
         ):
@@ -956,7 +1010,9 @@ class _Reader:
 
     def _settled(self, token: NumberToken, over: NumberToken | None) -> NumberReading:
         if is_rough(self.plain, token) and (
-            self.strict or _BOUND.search(self.plain, max(0, token.start - 24), token.start) is not None
+            self.strict
+            or _BOUND.search(self.plain, max(0, token.start - 24), token.start) is not None
+            or _BOUND_BEHIND.match(self.plain, token.end) is not None
         ):
             return NOTHING
         if self.scale is not None and token.kind == "number":
@@ -1028,16 +1084,20 @@ class _Reader:
 
     def _affirmed(self, labels: Sequence[Label]) -> list[Label]:
         """Return the labels that stand in no question and no quotation."""
-        quoted = [found.span() for found in _QUOTED.finditer(self.plain)] if labels else []
-        starts = [start for start, _ in quoted]
         kept = []
         for label in labels:
             stop = _STOP.search(self.plain, label.end, label.end + _FAR)
             asked = stop is not None and stop[0][0] in "?？"
-            place = bisect_left(starts, label.start) - 1
-            if not asked and (place < 0 or label.end >= quoted[place][1]):
+            if not asked and not self._quoted(label.start, label.end):
                 kept.append(label)
         return kept
+
+    def _quoted(self, start: int, end: int) -> bool:
+        """Return true if a part of the text is a part of a quotation."""
+        if self._quotations is None:
+            self._quotations = [found.span() for found in _QUOTED.finditer(self.plain)]
+        place = bisect_left(self._quotations, (start, 0)) - 1
+        return place >= 0 and end < self._quotations[place][1]
 
     def _mentioned(self) -> NumberReading:
         """Return the number of a short text, or of the last line of a longer one, in which no other stands."""
@@ -1152,11 +1212,15 @@ _ONES = dict(
 _TENS = dict(
     zip(["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], range(20, 100, 10), strict=True)
 )
+_PARTS_IN_WORDS = {"hal": 2, "thi": 3, "qua": 4, "fou": 4, "fif": 5, "six": 6, "eig": 8, "ten": 10}
 _TIMES = {None: 1, "hundred": 100, "thousand": 1000, "million": 10**6}
 _IN_WORDS = late_pattern(
-    rf"(?<![\w-])(?<!hundred and )(?:(?P<minus>minus|negative) )?(?:(?P<tens>{'|'.join(_TENS)})(?:[- ](?P<unit>{'|'.join(list(_ONES)[1:10])}))?"
-    rf"|(?P<ones>{'|'.join(sorted(_ONES, key=len, reverse=True))}))(?: (?P<times>hundred|thousand|million)(?! and \w))?(?![\w-]| of\b)"
-    r"(?! point \w| (?:hundred|thousand|million))",
+    rf"(?<![\w-])(?<!hundred and )(?:(?P<minus>minus|negative) )?"
+    rf"(?:(?P<tens>{'|'.join(_TENS)})(?:[- ](?P<unit>{'|'.join(list(_ONES)[1:10])}))?"
+    rf"|(?P<ones>{'|'.join(sorted(_ONES, key=len, reverse=True))}))"
+    r"(?:[ -](?P<part>hal(?:f|ves)|thirds?|quarters?|fourths?|fifths?|sixths?|eighths?|tenths?)"
+    r"| (?P<times>hundred|thousand|million)(?! and \w))?(?![\w-]| of\b)"
+    r"(?! (?:point|hundred|thousand|million|squared|cubed|mod|choose|to the power|plus|minus|times|divided)\b)",
     re.I,
 )
 
@@ -1170,6 +1234,8 @@ def _worded_numbers(plain: str, start: int, end: int) -> list[NumberToken]:
             _ONES[words["ones"]] if words["ones"] else _TENS[words["tens"] or ""] + _ONES.get(words["unit"] or "", 0)
         )
         value *= _TIMES[words["times"]]
+        if words["part"]:
+            value = _number(Fraction(value, _PARTS_IN_WORDS[words["part"][:3]])) or 0
         found.append(NumberToken(said.start(), said.end(), "number", -value if words["minus"] else value))
     return found
 
@@ -1185,9 +1251,12 @@ def _said(token: NumberToken) -> NumberReading:
 
 
 _FORMULA_BEFORE = late_pattern(
-    r"(?<![A-Za-z'])[A-Za-z]\(\Z|(?:(?<![A-Za-z'])[A-Za-z](?:\^\{?\d{1,3}\}?)?|\))\s?[+×*·÷/–-]\s?\Z"
+    r"(?<![A-Za-z'])[A-Za-z]\(\Z|(?:(?<![A-Za-z'])[A-Za-zπ](?:\^\{?\d{1,3}\}?)?|\))\s?[+×*·÷/–-]\s?\Z"
 )
-_FORMULA_BEHIND = late_pattern(r"\s?[+×*·÷]\s?(?:[A-Za-z](?![A-Za-z])|\(|\\)|\s?[-–]\s?[a-z](?![A-Za-z])|\([a-z]")
+_FORMULA_BEHIND = late_pattern(
+    r"\s?[+×*·÷]\s?(?:[A-Za-z](?![A-Za-z])|\(|\\|(?:sqrt|log|ln|sin|cos|tan)\b)|\s?[-–]\s?[a-z](?![A-Za-z])"
+    r"|\([a-z]|\s?[<>≤≥]=?\s?(?:\d|[a-z](?![A-Za-z]))"
+)
 _FACTORIAL = late_pattern(r"!\s?[})$=+×*/]")
 _NOT_BLANK = late_pattern(r"[^\s*#>]")
 _LINE = late_pattern(r"(?m)^[^\n]*\S[^\n]*$")
@@ -1199,7 +1268,12 @@ _EMPTY_BEHIND = late_pattern(
 )
 _UNIT_END = late_pattern(r"\s?[^\W\d_]{1,15}(?:\s[^\W\d_]{1,15})?[*\s]*[.。]?[*\s]*")
 _SCORE_END = late_pattern(r"\s?(?:分|点|points?|pts?|stars?|/ ?\d+|%)?[\s*)\]]*[.。]?[\s*)\]]*", re.I)
+_BOUND_BEHIND = late_pattern(
+    r"\s?\+|\s(?:or more|or less|or fewer|at least|at most|and (?:above|up|over|more))\b|以上|以下", re.I
+)
 _BOUND = late_pattern(
-    r"(?:could be|might be|may be|maybe|perhaps|possibly|better than|worse than|closer to|short of|shy of|least|most|more than|less than|fewer than|over|under|above|below|up to|between|greater than|smaller than|larger than|beyond|[<>≤≥]|至少|至多|超过|不到|少于|多于|大于|小于)\s?=?\s?(?:the |a )?[$€£¥]?\s?\Z",
+    r"(?:could be|might be|may be|maybe|perhaps|possibly|better than|worse than|closer to|short of|shy of"
+    r"|least|most|more than|less than|fewer than|over|under|above|below|up to|between|greater than"
+    r"|smaller than|larger than|beyond|[<>≤≥]|至少|至多|超过|不到|少于|多于|大于|小于)\s?=?\s?(?:the |a )?[$€£¥]?\s?\Z",
     re.I,
 )

@@ -202,10 +202,10 @@ _SO = late_pattern(r"因此|所以|综上|总之|故|可见|应[为是]|therefor
 def option_letters(answer: str | Collection[str], parts: int = 1) -> list[str]:
     """Return the letters of options that an answer gives, in their order.
 
-    They are read as `chosen_option` reads one letter ([answers in replies](answers.md)), but several may be chosen: those
-    that stand together (`BD`, `B、D`), those that a verdict holds (`B: right`, `D 项正确`), or a line for each. Of several
-    `parts`, one stands behind each number, or all of them together. What is ruled out (`不选 A`, `A 项错误`) is no
-    answer. Letters after H count if the answer is nothing else. Of a list, the letters of all its texts.
+    They are read as `chosen_option` reads one letter ([answers in replies](answers.md)), but several may be chosen:
+    those that stand together (`BD`, `B、D`), those that a verdict holds (`B: right`, `D 项正确`), or a line for each.
+    Of several `parts`, one stands behind each number, or all of them together. What is ruled out (`不选 A`, `A 项错误`)
+    is no answer. Letters after H count if the answer is nothing else. Of a list, the letters of all its texts.
 
     >>> option_letters('["BD"]'), option_letters(["B", "D"]), option_letters("A 项错误，故选：Ｂ、Ｄ。因为 C 不变。")
     (['B', 'D'], ['B', 'D'], ['B', 'D'])
@@ -225,8 +225,8 @@ def right_or_wrong(answer: str | Collection[str], parts: int = 1) -> list[str]:
 
     Read are 对, 错, 正确, 错误, √, ×, T, F, true, false, yes, no and the like, in any width, case and script; 是, 否,
     and A and B for right and wrong, where they stand alone. One part is read as `is_yes` reads it
-    ([answers in replies](answers.md)); what is not always right (`未必正确`) is `F`. Of several `parts`, one verdict stands behind
-    each number, or all of them together.
+    ([answers in replies](answers.md)); what is not always right (`未必正确`) is `F`. Of several `parts`, one verdict
+    stands behind each number, or all of them together.
 
     >>> right_or_wrong(["T", "F"]), right_or_wrong("√ ✗ 正确", 3), right_or_wrong(["错误。改正：2 是质数。", "对"])
     (['T', 'F'], ['T', 'F', 'T'], ['F', 'T'])
