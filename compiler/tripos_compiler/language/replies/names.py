@@ -121,6 +121,8 @@ def read_name(text: str, spellings: Mapping[str, T], mentions: Iterable[str] = (
     if not folded:
         return None
     answer = answer_of(text)
+    if any(_IN_PART in name.casefold() for name in spellings):
+        answer = _PARTLY.sub(_IN_PART, answer)
     if fold(answer) in folded and not _signed(answer):
         return folded[fold(answer)]
     for form in (field_of(answer), boxed(answer), tag_of(answer)):
@@ -307,6 +309,8 @@ _UNSURE = late_pattern(
     r"|难以|一定",
     re.IGNORECASE,
 )
+_IN_PART = "partially"
+_PARTLY = late_pattern(r"\b(?:partly|in part)\b", re.IGNORECASE)
 _OF_THE_KEY = late_pattern("correct|right|final|正确", re.IGNORECASE)
 _LINE_ENDS = late_pattern(r"[\"')\].。!]{0,3}\s*(?:$|[,;(]|\n)")
 _SENTENCE_ENDS = late_pattern(r"[.!?。！？\n;]")
