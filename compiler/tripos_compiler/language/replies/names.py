@@ -310,7 +310,7 @@ _UNSURE = late_pattern(
     re.IGNORECASE,
 )
 _IN_PART = "partially"
-_PARTLY = late_pattern(r"\b(?:partly|in part)\b", re.IGNORECASE)
+_PARTLY = late_pattern(r"\bpartly\b", re.IGNORECASE)
 _OF_THE_KEY = late_pattern("correct|right|final|正确", re.IGNORECASE)
 _LINE_ENDS = late_pattern(r"[\"')\].。!]{0,3}\s*(?:$|[,;(]|\n)")
 _SENTENCE_ENDS = late_pattern(r"[.!?。！？\n;]")

@@ -63,7 +63,7 @@ _NO_OPENING = late_pattern(
 """`Right, so …` begins to talk; `No problem` answers nothing."""
 _CLOSES = late_pattern(rf"(?:{_SCRIPT}|(?<=[是为]))(?<!or )(?<!and )(?<!/)(?<!或)(?<!和){_WORD}\W*\Z", re.IGNORECASE)
 _COPULA = late_pattern(
-    r"(?:\b(?:is|are|was|were|it's|that's|\w+n't|not|so|be|say|remains|as|actually|instead|definitely)|[是为]|[:：,，]"
+    r"(?:\b(?:is|are|was|were|it's|that's|\w+n't|not|so|be|say|remains|as|actually|instead|definitely)|[是为]|[:：,，—–-]"
     r"|\A)\s{0,2}(?:therefore |thus |clearly |simply |just |a |an )?\Z",
     re.IGNORECASE,
 )
