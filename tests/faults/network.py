@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import json
 from dataclasses import dataclass
+from typing import Any
 
 from tests.faults.server import (
     CHUNKED,
@@ -43,16 +44,23 @@ class Promise:
 
 AGAIN = Promise(2, "ok", "finished", 0, 0)
 KEPT = Promise(1, "ok", "finished", 0, 0)
+EMPTY = Promise(1, "parse_failure", "finished", 0, 0)
 FAILED = Promise(1, "provider_error", "finished", 1, 1)
 REFUSED = Promise(1, "refused", "finished", 0, 0)
 STOPS = Promise(1, None, "stopped", 1, 1)
 WORDS = {
     AGAIN: "asks again; exit 0",
     KEPT: "keeps the reply; exit 0",
+    EMPTY: "keeps `parse_failure`; exit 0",
     FAILED: "keeps `provider_error` and goes on; exit 1; the next run asks again",
     REFUSED: "keeps `refused`; exit 0",
     STOPS: "stops; exit 1; the next run goes on",
 }
+
+
+def ended(word: str, **more: Any) -> dict[str, Any]:
+    """Return a chat completion that ended so."""
+    return completion(choices=[{"message": {"content": "it is"}, "finish_reason": word, **more}])
 
 
 @dataclass(frozen=True)
@@ -115,8 +123,14 @@ FAULTS = (
     Fault("200, but no reply", "JSON nested 100,000 deep", replies(b"[" * 100_000), AGAIN),
     Fault("200, but no reply", "bytes that are not UTF-8", replies(TEXT.replace(b"it is", b"it \xe9s")), AGAIN),
     Fault("200, but no reply", "`204 No Content`", sends(b"HTTP/1.1 204 No Content\r\n\r\n"), AGAIN),
+    Fault("a reply that broke off", "`finish_reason` is `error`", replies(ended("error")), AGAIN),
+    Fault("a reply that broke off", "`finish_reason` is `abort`", replies(ended("abort")), AGAIN),
+    Fault("a reply that broke off", "an error within it", replies(ended("stop", error={"code": 502})), AGAIN),
+    Fault("a reply without an answer", "`content` is null", replies(completion(None)), EMPTY),
+    Fault("a reply without an answer", "a blank", replies(completion(" \n")), EMPTY),
+    Fault("a reply that is withheld", "a filter's cut", replies(ended("content_filter")), REFUSED),
+    Fault("a reply that is withheld", "a refusal in a field of its own", replies(completion(choices=[{"message": {"content": None, "refusal": "no"}}])), REFUSED),
     Fault("odd values in a reply", "UTF-16", replies(json.dumps(completion()).encode("utf-16")), KEPT),
-    Fault("odd values in a reply", "`content` is null", replies(completion(None)), KEPT),
     Fault("odd values in a reply", "a key twice", replies(TWICE), KEPT),
     Fault("odd values in a reply", "half a surrogate pair", replies(completion("a \ud800 b")), KEPT),
     Fault("odd values in a reply", "NUL bytes", replies(completion("a \x00 b")), KEPT),

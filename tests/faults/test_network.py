@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import Command
 from tests.faults.conftest import RUN, rows_of, write
-from tests.faults.network import AGAIN, FAILED, FAULTS, KEPT, REFUSED, STOPS, Fault, Promise
+from tests.faults.network import AGAIN, EMPTY, FAILED, FAULTS, KEPT, REFUSED, STOPS, Fault, Promise
 from tests.faults.server import FaultServer, serving
 
 
@@ -25,7 +25,7 @@ def named(promises: Iterable[Promise], slow: bool = False) -> list[Fault]:
 
 
 RUNS = {
-    "faults that leave no trace": (named((AGAIN, KEPT, REFUSED)), "30"),
+    "faults that leave no trace": (named((AGAIN, EMPTY, KEPT, REFUSED)), "30"),
     "faults that fail a call": (named((FAILED,)), "30"),
     "faults that take too long": (named((FAILED,), slow=True), "0.2"),
     **{f"a fault that ends a run: {each.name}": ([each], "30") for each in named((STOPS,))},

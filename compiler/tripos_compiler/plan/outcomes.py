@@ -138,7 +138,7 @@ def reply_status(ending: Ending, content: Content, form: Form, reading: Reading)
     return Outcome(TRUNCATED if cut else OK, True)
 
 
-class Row(NamedTuple):
+class OutcomeRow(NamedTuple):
     """A row of the table of endings: a form and what comes in it, and the outcome for each ending."""
 
     form: Form
@@ -147,7 +147,7 @@ class Row(NamedTuple):
     outcomes: Mapping[Ending, Outcome]
 
 
-def outcome_table() -> Iterator[Row]:
+def outcome_table() -> Iterator[OutcomeRow]:
     """Yield every row of the table of endings: each form with what may come in it."""
     for form in get_args(Form):
         contents: tuple[Content, ...] = ("answer", "thinking", "empty")
@@ -161,4 +161,4 @@ def outcome_table() -> Iterator[Row]:
                     readings = ("read", "unread", "refusal") if form == "typed" else ("read", "unread")
             for reading in readings:
                 found = {ending: reply_status(ending, content, form, reading) for ending in Ending}
-                yield Row(form, content, reading, found)
+                yield OutcomeRow(form, content, reading, found)
