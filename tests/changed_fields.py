@@ -84,7 +84,7 @@ STEPS: tuple[Step, ...] = (
     Grade(name="grader", of="reply", metrics=("CLEAR",), weights=(1.0,), **GIVEN),
     Compare(name="duel", of="reply", **GIVEN),
 )
-HIDDEN = frozenset(("step", "name", "of", "needs", "condition", "judgement", "fingerprint"))
+HIDDEN = frozenset(("step", "name", "of", "needs", "inputs", "condition", "judgement", "fingerprint"))
 """Fields that name steps or results, or follow from conditions, which are fields themselves."""
 
 

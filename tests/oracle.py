@@ -65,8 +65,8 @@ class Heard:
 
     @property
     def text(self) -> str:
-        if self.said.refused:
-            raise Undefined
+        if self.said.refused or not self.said.text.strip():
+            raise Undefined  # nothing at all is no answer
         return self.said.text
 
     def __getitem__(self, name: str) -> Any:

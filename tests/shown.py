@@ -71,7 +71,7 @@ def shown(folder: Path, store: str, *, workbook: bool, held: Held | None = None)
         boards = json.loads(_printed(folder, "leaderboard", "histories", "--json", "--store", store))
     # What two models come to that are compared side by side may stand on an earlier run too, and says so.
     found["leaderboard"] = {
-        f"{board['measure']} {each['model']}": _rounded([each[key] for key in BOARD]) if each["runs"] == [run] else None
+        f"{board['measure']} {each['model']}": [each[key] for key in BOARD] if each["runs"] == [run] else None
         for board in boards["boards"]
         for each in board["models"]
         if run in each["runs"]
@@ -80,9 +80,9 @@ def shown(folder: Path, store: str, *, workbook: bool, held: Held | None = None)
     with alone, _all_read_from(alone, of_run):
         for view in VIEWS:
             found[f"run {view}"] = _content(alone, f"from histories.{view}")
-        found["macro means"] = _content(alone, "from histories.means()")
+        found["macro means"] = [repr(row) for row in alone.execute("from histories.means()").fetchall()]
         report = json.loads(_printed(folder, "report", "--json", "--store", store))
-        found["report"] = {key: _rounded(value) for key, value in report.items() if key != "run"}
+        found["report"] = {key: value for key, value in report.items() if key != "run"}
         found |= _tables(folder, store, workbook)
         found["export eee"] = _evals(folder, store)
         found["held out"] = {each: _held_out(alone, of_run, each) for each in set(TRAINING.values())}

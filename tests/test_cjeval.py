@@ -133,7 +133,7 @@ def test_an_example_of_tagging_is_asked_with_candidates_and_answered_as_the_ques
             asked, replied, question = sent_to(own, unit, "tags")
             listed = {line[2:] for line in asked.splitlines() if line.startswith("- ")}
             assert set(names_after_retrieval(unit)["options"]) | shot["concepts"] == listed
-            read = reply_reader(unit.bound.asks["tags"].returns, (), "zh")(replied, None)
+            read = reply_reader(unit.bound.asks["tags"].returns, (), "zh")(replied)
             assert read.value == shot["concepts"]
             assert question.startswith("题目：") and asked.startswith("题目：")
 
@@ -155,7 +155,7 @@ def test_an_example_of_difficulty_is_of_the_same_subject_and_type_at_medium_and_
         for _, shot in found:
             assert (shot["subject"], shot["type"], shot["difficulty"]) == (*kind, "一般")
             _, replied, _ = sent_to(own, unit, "level")
-            assert reply_reader(unit.bound.asks["level"].returns, (), "zh")(replied, None).value == "一般"
+            assert reply_reader(unit.bound.asks["level"].returns, (), "zh")(replied).value == "一般"
     assert drawn["dev"] > 5
     assert drawn["train"] > 2
 
@@ -214,7 +214,7 @@ def test_what_is_learned_of_making_questions_has_another_question_of_the_same_ki
 def test_what_is_learned_can_be_read_as_a_reply(own: tuple[Plan, CaseSource], learned: dict[str, list[Any]]) -> None:
     for task, step, field in (("kct", "tags", "concepts"), ("qdp", "level", "difficulty")):
         for unit, line in zip(units_of(own, task, shots="zero"), learned[task], strict=True):
-            read = reply_reader(unit.bound.asks[step].returns, (), "zh")(line[-1]["content"], "stop")
+            read = reply_reader(unit.bound.asks[step].returns, (), "zh")(line[-1]["content"])
             assert read.value == unit.case.fields[field], line[-1]["content"]
 
 

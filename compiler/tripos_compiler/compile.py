@@ -25,6 +25,7 @@ from tripos_compiler.statements.declarations import (
 )
 from tripos_compiler.statements.exports import lower_exports, lower_subsets
 from tripos_compiler.statements.measures import (
+    check_directions,
     check_settling,
     lower_expectations,
     lower_headline,
@@ -110,6 +111,7 @@ def compile_spec(
         lower_expectations(program)
         lower_subsets(program)
         lower_exports(program)
+        check_directions(program)
         if secrecy:
             prove(program)
         check_learned(program)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 
 import pytest
 from openpyxl import Workbook, load_workbook
@@ -13,7 +14,7 @@ from openpyxl.utils.escape import unescape
 from tests.annotation.conftest import MODELS, Rows, cells, grades_sheet
 from tests.conftest import Command
 from tripos.annotation.batch import Batch, HandedReply, WantedGrade
-from tripos.annotation.gradable import ShownReply, ShownScale
+from tripos.annotation.gradable import GradableReply, ShownReply, ShownScale
 from tripos.annotation.sheet import sheet_bytes
 
 
@@ -102,7 +103,7 @@ def one(text: str, language: str = "en", scale: ShownScale | None = None) -> Wor
     mark = WantedGrade(scale.metric, scale.metric, "s", scale.low, scale.high, scale.whole)
     row = HandedReply("r1", "sums", "i", language, "s", "m", "b", "rubric", "j", "jf", "f", (mark,))
     batch = Batch("b1", "run", "quiz", "judge", "anna", 0, "2026-03-01T08:00:00+00:00", {}, (row,))
-    shown = ShownReply(language, "Sums", (("Task", text),), (scale,))
+    shown = ShownReply(language, "Sums", (("Task", text),), (scale,), cast("GradableReply", None))
     path = Path("one.xlsx")
     path.write_bytes(sheet_bytes(batch, {"r1": shown}, datetime(2026, 3, 1, 8, 0, tzinfo=UTC)))
     return load_workbook(path)

@@ -143,7 +143,7 @@ def filled(world: World, draws: int, seed: int, graded: int = GRADED) -> duckdb.
     connection.register("given", pa.table(rows))
     connection.execute("create schema demo")
     connection.execute(
-        """create table demo.comparisons as select *, 'essay' as scenario, 'preferred' as step, 'better' as scorer,
+        """create table demo.comparisons as select *, item_id as cluster_id, 'essay' as scenario, 'preferred' as step, 'better' as scorer,
         draw || item_id || first_model as first_sample_id, draw || item_id || second_model as second_sample_id,
         null::bigint as round, 'scored' as status, uuid()::varchar as judgement_id, 'r1' as run_id from given"""
     )

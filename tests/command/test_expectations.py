@@ -26,6 +26,8 @@ scenario sums {
 }
 measure it = mean(sums.said)
 """
+MODEL = "baseline/constant:sum"
+"""A model that is no mock, of which no expectation would fail a run."""
 ROWS = [{"question": f"{n} + {n}", "sort": "sum" if n % 2 else "product"} for n in range(6)]
 
 
@@ -38,14 +40,14 @@ def quiz(tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 def run(folder: Path, tripos: Command, more: str = "", *options: str):  # type: ignore[no-untyped-def]
     (folder / "s.tripos").write_text(SPEC + more, "utf-8")
-    return tripos("run", "s.tripos", "--model", "mock/careful", *options)
+    return tripos("run", "s.tripos", "--model", MODEL, *options)
 
 
 def test_a_run_whose_expectations_hold_is_good(quiz: Path, tripos: Command) -> None:
     done = run(quiz, tripos, "expect it >= 0.5")
     assert done.code == 0, done.err
     assert "expectations: 1 held\n" in done.out
-    assert "expectations: 1 held\nheld: it >= 0.5\n" in tripos("report").out
+    assert "expectations: 1 held\nheld on 12 of 12 scores: it >= 0.5\n" in tripos("report").out
 
 
 def test_one_that_does_not_hold_ends_with_100_and_says_by_how_much(quiz: Path, tripos: Command) -> None:
@@ -55,7 +57,7 @@ def test_one_that_does_not_hold_ends_with_100_and_says_by_how_much(quiz: Path, t
     again = tripos("report")
     assert again.code == 100
     assert "expectations: 1 held, 1 did not\n" in again.out
-    assert "did not hold: it < 1\n" in again.out
+    assert "did not hold on 12 of 12 scores: it < 1\n" in again.out
     assert "off by 0" in again.out
     assert [gate["held"] for gate in json.loads(tripos("report", "--json").out)["expectations"]] == [True, False]
 
@@ -81,12 +83,65 @@ def test_expectations_are_test_cases_for_ci(quiz: Path, tripos: Command) -> None
     [suite] = top
     cases = suite.findall("testcase")
     assert [case.get("name") for case in cases] == [
-        "it >= 0.5 [mock/careful]",
-        "it < 1 [mock/careful]",
+        f"it >= 0.5 [{MODEL}]",
+        f"it < 1 [{MODEL}]",
         "every reply and score came about",
     ]
     [failure] = suite.iter("failure")
     assert failure.get("message", "").startswith("it is 1")
+
+
+def test_an_expectation_of_mock_models_fails_nothing_and_is_skipped_in_ci(quiz: Path, tripos: Command) -> None:
+    (quiz / "s.tripos").write_text(SPEC + "expect it < 1", "utf-8")
+    done = tripos("run", "s.tripos", "--model", "mock/careful", "--junit", "out.xml")
+    assert done.code == 0
+    assert "expectations: 0 held, 1 did not: it < 1\n" in done.out
+    assert "mock models took part: no expectation fails this run" in done.out
+    assert tripos("report").code == 0
+    top = ElementTree.parse(quiz / "out.xml").getroot()
+    assert (top.get("failures"), top.get("errors"), top[0].get("skipped")) == ("0", "0", "1")
+    [skipped] = top.iter("skipped")
+    assert "mock models took part" in skipped.get("message", "")
+
+
+NIGHT = """\
+benchmark night "1.0.0" { languages en }
+role candidate compared
+dataset item from "items.jsonl" { question text }
+scenario sums {
+  over item
+  ask reply by candidate { prompt "{{ item.question }}" }
+  score mark = 20 / (4 * (words(reply.text) - 1))
+}
+measure it = mean(mark)
+"""
+
+
+@pytest.mark.parametrize(
+    ("there", "least", "held"),
+    [(4, "", True), (3, "", False), (1, "", False), (3, "coverage 0.75", True), (2, "coverage 0.75", False),
+     (1, "coverage 0", True), (4, "coverage 1", True)],
+)  # fmt: skip
+def test_an_expectation_holds_on_no_less_than_its_coverage(
+    there: int, least: str, held: bool, tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [{"question": f"{'two words' if n < there else 'one'}{'!' * n}"} for n in range(4)]
+    Path("items.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    Path("s.tripos").write_text(f"{NIGHT}expect it >= 3 {least}\n", "utf-8")
+    done = tripos("run", "s.tripos", "--model", "baseline/echo", "--junit", "out.xml")
+    assert done.code == (0 if held else 100), done.out + done.err
+    word = "held" if held else "did not hold"
+    assert f"{word} on {there} of 4 scores: it >= 3\n" in tripos("report").out
+    assert (f"{word} on {there} of 4 scores: it >= 3" in done.out) == (there < 4)
+    [gate] = tripos("report", "--json").data["expectations"]
+    [outcome] = gate["outcomes"]
+    assert (gate["held"], outcome["value"], outcome["n"], outcome["total"]) == (held, 5, there, 4)
+    assert outcome["covered"] is held
+    failures = ElementTree.parse("out.xml").getroot().iter("failure")
+    messages = [each.get("message") for each in failures if each.get("type") == "expectation"]
+    share = "75%" if least == "coverage 0.75" else "90%"
+    assert messages == ([] if held else [f"it is 5: {there} of 4 scores, below {share}"])
 
 
 def test_a_run_that_stopped_is_an_error_for_ci_and_leaves_no_file_of_an_earlier_run(
@@ -134,7 +189,7 @@ def test_a_new_column_is_worked_out_by_a_run_that_asks_nothing(quiz: Path, tripo
     run(quiz, tripos)
     more = SPEC.replace("  measure kinds", "  measure long = mean(length(reply.why))\n  measure kinds")
     (quiz / "s.tripos").write_text(more, "utf-8")
-    done = tripos("run", "s.tripos", "--model", "mock/careful", "--json").data
+    done = tripos("run", "s.tripos", "--model", MODEL, "--json").data
     assert (done["calls"]["asked"], done["calls"]["reused"]) == (0, 12)
     told = {each["name"]: each["rows"] for each in json.loads(tripos("report", "--json").out)["measures"]}
     [row] = told["sums.long"]

@@ -16,6 +16,7 @@ MEASURES = """
 measure as_given  = mean(rubric) by evaluator
 measure as_nought = mean(rubric, missing: zero) by evaluator
 measure whole     = mean(rubric, missing: fail) by evaluator
+measure agreed    = krippendorff_alpha(rubric) across judge by pair
 """
 ONE = [{"scenario": "sums", "question": "1+1", "metric": "CLEAR", "score": "8"}]
 """Of the replies to three sums, on two metrics, and of two in words, on one, alice grades one: eight were hers to give."""
@@ -78,6 +79,24 @@ def test_every_rater_and_round_has_a_denominator_of_its_own(graded: Path, tripos
     found = report(tripos)["as_given"]
     assert (found["human/alice"]["n"], found["human/alice"]["total"]) == (2, 16)
     assert (found["human/bob"]["n"], found["human/bob"]["total"]) == (1, 8)
+
+
+def test_a_second_grade_of_one_reply_leaves_the_agreement_on_the_others(graded: Path, tripos: Command) -> None:
+    grades = [
+        {"scenario": "sums", "question": question, "metric": metric, "score": score}
+        for metric in ("CLEAR", "RIGHT")
+        for question, score in (("1+1", "8"), ("12 + 30", "6"), ("half of 9", "3"))
+    ]
+
+    def agreed() -> dict[str, Any]:
+        [measure] = [each for each in tripos("report", "--json").data["measures"] if each["name"] == "agreed"]
+        return {name: measure["rows"][0][name] for name in ("value", "items", "n", "total")}
+
+    take(tripos, grades)
+    first = agreed()
+    take(tripos, grades[:1], "human/alice", "--round", "2")
+    assert first["value"] is not None
+    assert agreed() == first
 
 
 def test_the_view_of_scores_shows_what_was_not_given(graded: Path, tripos: Command) -> None:

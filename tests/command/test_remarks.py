@@ -30,16 +30,22 @@ Replies = Callable[[int, int], str]
 
 
 def remarks(
-    folder: Path, tripos: Command, replies: dict[str, Replies], when: str = "", samples: int = 1, cut: int = 0
+    folder: Path,
+    tripos: Command,
+    replies: dict[str, Replies],
+    when: str = "",
+    samples: int = 1,
+    cut: int = 0,
+    word: str = "length",
 ) -> list[tuple[str, str]]:
-    """Return the remarks of a report on replies that models gave elsewhere; `cut` of each were cut off."""
+    """Return the remarks of a report on replies that models gave elsewhere; `cut` of each ended with `word`."""
     spec = SPEC.replace("SAMPLES", f", samples {samples}" if samples > 1 else "").replace("WHEN", when)
     (folder / "sums.tripos").write_text(spec, "utf-8")
     rows = ({"number": number, "answer": str(number)} for number in range(ITEMS))
     (folder / "items.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
     for model, reply in replies.items():
         told = [
-            {"number": number, "reply": text, "finish_reason": "length" if number < cut else "stop"}
+            {"number": number, "reply": text, "finish_reason": word if number < cut else "stop"}
             for number in range(ITEMS)
             for sample in range(samples)
             if (text := reply(number, sample))
@@ -78,6 +84,12 @@ def test_a_score_that_is_the_same_for_all_replies_tells_nothing_apart(here: Path
 def test_replies_that_were_cut_off_are_counted(here: Path, tripos: Command) -> None:
     found = remarks(here, tripos, {"lab/a": half}, cut=2)
     assert found == [("cut_off", "2 of 6 replies of lab/a were cut off: raise `max_tokens`")]
+
+
+def test_a_word_for_an_ending_that_is_in_no_table_is_named(here: Path, tripos: Command) -> None:
+    told = "2 replies of lab/a ended with `halted`, which is no word that is known: they count as whole"
+    assert remarks(here, tripos, {"lab/a": half}, cut=2, word="halted") == [("endings", told)]
+    assert remarks(here, tripos, {"lab/b": half}, cut=2, word="max_output_tokens")[0][0] == "cut_off"
 
 
 def test_samples_that_are_one_reply_are_told(here: Path, tripos: Command) -> None:
@@ -157,3 +169,52 @@ def test_a_judge_that_gives_all_replies_one_grade_is_told(here: Path, tripos: Co
     assert done.code == 0, done.err
     found = [(each["kind"], each["text"]) for each in tripos("report", "--json").data["remarks"]]
     assert ("one_grade", "human/ben gives 4 on `kind` to every one of 6 replies") in found
+
+
+ASKED = """
+benchmark sums "1.0.0" {
+  languages en
+  headline acc
+}
+role candidate compared
+dataset item from "sums.jsonl" { question text, answer integer secret }
+scenario s {
+  over item
+  ask a by candidate { prompt "{{ item.question }}", returns { n integer } }
+  score right = a.n == item.answer
+}
+measure acc = mean(right)
+"""
+
+
+def test_a_headline_says_what_it_would_be_if_unread_replies_counted_as_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    Path("sums.tripos").write_text(ASKED, "utf-8")
+    asked = [{"question": f"{n} + {n}", "answer": 2 * n} for n in range(10)]
+    Path("sums.jsonl").write_text("\n".join(map(json.dumps, asked)), "utf-8")
+    replies = [
+        {"question": row["question"], "model": model, "response": json.dumps({"n": row["answer"] if n < 6 else -1})}
+        for model in ("lab/a", "lab/b")
+        for n, row in enumerate(asked)
+    ]
+    for reply in replies[8:10]:
+        reply["response"] = "I would rather not say."
+    Path("replies.jsonl").write_text("\n".join(map(json.dumps, replies)), "utf-8")
+    assert tripos("import", "samples", "replies.jsonl", "--spec", "sums.tripos").code == 0
+
+    told = "lab/a: 0.750 on 8 of 10 scores; 0.600 if the 2 unread ones count as wrong"
+    assert f"note: `acc` of {told}" in tripos("report").out
+    assert f"acc\\` of {told}." in tripos("report", "--format", "md").out
+    report = tripos("report", "--json").data
+    assert [each["text"] for each in report["remarks"] if each["kind"] == "unread"] == [f"`acc` of {told}"]
+    rows = {row["model"]: row for row in report["measures"][0]["rows"]}
+    assert (rows["lab/a"]["unread"], rows["lab/a"]["if_wrong"]) == (2, pytest.approx(0.6))
+    assert "unread" not in rows["lab/b"]
+    csv = tripos("report", "--format", "csv").out.splitlines()
+    assert csv[0].split(",")[12:14] == ["unread", "if_wrong"]
+    assert f"! {told}" in tripos("leaderboard").out
+    assert tripos("report", "--html", "page.html").code == 0
+    assert told in Path("page.html").read_text("utf-8")

@@ -295,9 +295,9 @@ def test_the_bounds_of_a_figure_follow_from_those_of_its_parts(value: str, bound
     assert (found.low, found.high) == pytest.approx(bounds)
 
 
-def test_the_least_of_figures_on_different_scales_names_them_as_they_are_written() -> None:
+def test_the_least_of_figures_on_different_scales_names_these() -> None:
     [found] = compiled("measure it = min(mean(quality), 2 + mean(right))").diagnostics
-    assert found.message.endswith("`mean(quality)` runs from 1 to 10, `2 + mean(right)` from 2 to 3")
+    assert found.message.endswith("`mean(quality)` runs from 1 to 10, `mean(right)` from 0 to 1")
 
 
 def test_a_mended_scale_of_the_help_is_one() -> None:
@@ -387,7 +387,7 @@ def asked(sql: str, scores: list[Score]) -> list[dict[str, object]]:
     connection.execute("create schema demo")
     connection.execute(
         "create table demo.scores (model text, scenario text, metric text, item_id text, value double, status text,"
-        " scorer text)"
+        " scorer text, cluster_id text generated always as (item_id))"
     )
     for score in scores:
         status = "parse_failure" if score[4] is None else "scored"
@@ -454,7 +454,7 @@ def test_a_mean_over_metrics_weighs_them_and_a_mean_by_metric_does_not() -> None
 def test_the_sql_of_a_mean_by_an_arm_has_a_column_of_its_name() -> None:
     found = sql("", "sums.right")
     assert "metric = 'right' and scenario = 'sums'" in found
-    assert 'select model, "hint", item_id, value' in found
+    assert 'select model, "hint", cluster_id, value' in found
 
 
 @pytest.mark.parametrize(

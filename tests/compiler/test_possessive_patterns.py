@@ -12,13 +12,13 @@ from pathlib import Path
 import regex
 from hypothesis import given, strategies as st
 
-from tripos_compiler.language.library.functions.answers import exams, final_numbers
-from tripos_compiler.language.replies import locales
+from tripos_compiler.language.library.functions.answers import exams
+from tripos_compiler.language.replies import locales, number_labels, number_text, numbers
 from tripos_compiler.language.replies.late_patterns import LatePattern
 from tripos_compiler.syntax import grammar_tables, pieces
 from tripos_runtime.reading import plain_text
 
-MODULES = (locales, exams, final_numbers, plain_text)
+MODULES = (locales, exams, number_labels, number_text, numbers, plain_text)
 GROUP = re.compile(r"\)(?:[*+?]|\{[\d,]+\}|\{\{[\d,]+\}\})\+|\(\?>")
 POSSESSIVE = re.compile(r"[*+?}]\+|\(\?>")
 PARTED = re.compile(r"""["']\s*[rRbBfF]*["']""")

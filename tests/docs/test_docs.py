@@ -30,10 +30,10 @@ from tripos.settings.environment import OTHERS, VARIABLES
 from tripos.ui.failure import GOOD, INTERRUPTED, SOME_FAILED, USAGE
 from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.diagnostics.text import render_text
+from tripos_compiler.plan import outcomes as statuses
+from tripos_compiler.plan.outcomes import OK, PROVIDER_ERROR as FAILED, SCORED, TRUNCATED
 from tripos_compiler.source.text import Source
 from tripos_compiler.syntax.parser import parse
-from tripos_runtime.asking import statuses
-from tripos_runtime.asking.statuses import FAILED, OK, SCORED, TRUNCATED
 from tripos_runtime.models.mocks.mock import CHARACTERS
 from tripos_warehouse.query.answers import run_query
 from tripos_warehouse.store.schemas import TABLES

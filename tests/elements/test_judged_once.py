@@ -84,3 +84,20 @@ def test_rows_of_a_judge_that_is_asked_once_have_its_verdict(tmp_path: Path, lis
     assert sorted(row[0]["value"] for row in rows) == [float(each) for each in verdicts]
     assert all(each == row[0] for row in rows for each in row)
     assert sorted(map(len, rows)) == sorted(len(each[list_.split(".")[1]]) for each in items)
+
+
+@pytest.mark.parametrize("where", ["", " where {0}.points > 0"])
+@pytest.mark.parametrize("when", ["", ' when contains(reply.text, "question 1")'])
+def test_an_element_is_judged_once_whatever_it_is_called(tmp_path: Path, where: str, when: str) -> None:
+    items = drawn_items(12)
+    steps = f"""  score meets = met(reply.text, c.criterion) each c in item.rubric
+  score fails = not met(reply.text, d.criterion) each d in item.rubric{when}
+  score got   = sum(choose(met(reply.text, e.criterion), e.points, 0) each e in item.rubric{where.format("e")})"""
+    found = run(tmp_path, steps, items)
+    assert found.asked["judge"] == sum(len(each["rubric"]) for each in items) == found.planned["judge"]
+    by_item: dict[str, dict[str, Any]] = {}
+    for row in found.table("scores"):
+        by_item.setdefault(row["item_id"], {})[row["metric"]] = row
+    for rows in by_item.values():
+        met, not_met = (json.loads(rows[name]["given"] or "[]") for name in ("meets", "fails"))
+        assert not not_met or [1 - each["value"] for each in met] == [each["value"] for each in not_met]

@@ -56,12 +56,12 @@ def passages() -> list[dict[str, object]]:
 
 
 def reply(text: str) -> str | None:
-    """Answer a question: some are refused, some replies are empty, and some have no number."""
+    """Answer a question: some are refused, some replies say nothing, and some have no number."""
     question, passage = map(int, re.findall(r"Question (\d+) of (\d+)", text)[0])
     if (question + passage) % 13 == 0:
         return None
     if (question + passage) % 11 == 0:
-        return ""
+        return "…"
     if (question + passage) % 7 == 0:
         return "It is unknown."
     return f"It is {passage + question + (passage % 3 == 0)}." if passage % 4 else f"{passage + question}"

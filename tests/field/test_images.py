@@ -62,7 +62,7 @@ def png(width: int, height: int, colour: tuple[int, int, int]) -> bytes:
 def said(number: int) -> str | None:
     """Return what is replied to an item: right, wrong, in other words, nothing, or a refusal (None)."""
     key = LETTERS[number % 4]
-    forms = (key, f"The answer is {key}.", LETTERS[(number + 1) % 4], "", "I cannot tell.", f"({key})", None)
+    forms = (key, f"The answer is {key}.", LETTERS[(number + 1) % 4], "…", "I cannot tell.", f"({key})", None)
     return forms[number % len(forms)]
 
 
@@ -128,12 +128,13 @@ def seeing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Seeing]:
 
 
 def expected() -> float:
-    """Return the share of right answers as MMMU counts it: a reply without an answer is wrong."""
+    """Return the share of right answers as MMMU counts it: a reply without an answer is wrong. A refusal is no reply."""
     right = 0
-    for number in range(ITEMS):
+    replied = [number for number in range(ITEMS) if said(number) is not None]
+    for number in replied:
         found = re.search(r"\b([ABCD])\b", said(number) or "")
         right += found is not None and found[1] == LETTERS[number % 4]
-    return right / ITEMS
+    return right / len(replied)
 
 
 def test_every_image_arrives_once_where_it_stands_and_the_figure_is_the_original_s(

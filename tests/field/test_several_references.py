@@ -76,11 +76,12 @@ def test_scores_are_those_against_the_best_of_several_references(tmp_path: Path)
     said: dict[str, str | None] = {}
     for row in rows:
         near = dice.choice(row["answers"]) if row["answers"] and dice.random() < 0.6 else text(dice, 5)
-        said[row["question"]] = None if dice.random() < 0.05 else near.upper() if dice.random() < 0.3 else near
+        told = None if dice.random() < 0.05 else near.upper() if dice.random() < 0.3 else near
+        said[row["question"]] = told or None  # nothing at all is no answer
     figures = figures_of(tmp_path, SPEC, {"items.jsonl": lines(rows)}, said.get)
     there = [(said[row["question"]], row["answers"]) for row in rows if said[row["question"]] is not None]
     held = [(given or "", answers) for given, answers in there if answers]
-    assert 80 < len(held) < 125
+    assert 60 < len(held) < 125
     exact = [float(max(normalized(each) == normalized(given) for each in answers)) for given, answers in held]
     scores = [[f1(each, given) for each in answers] for given, answers in held]
     assert figures["exact"].value == pytest.approx(sum(exact) / len(held))

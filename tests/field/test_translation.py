@@ -75,7 +75,7 @@ def replies(rows: list[dict[str, object]], seed: int) -> dict[str, str | None]:
     for row in rows:
         first = row["references"][0].split()  # type: ignore[index]
         said[str(row["source"])] = " ".join(word if dice.random() < 0.7 else dice.choice(WORDS) for word in first)
-    said["s3"], said["s4"], said["s5"] = None, "", "\n"  # one that refuses, and two that say nothing
+    said["s3"], said["s4"], said["s5"] = None, "…", "—"  # one that refuses, and two that say nothing
     return said
 
 

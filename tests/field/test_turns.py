@@ -106,12 +106,12 @@ def questions() -> list[dict[str, object]]:
 
 
 def reply(text: str) -> str | None:
-    """Answer a question: some are refused, and some answers are empty."""
+    """Answer a question: some are refused, and some answers say nothing."""
     number, later = int(re.findall(r"question (\d+)", text)[-1]), "again" in text
     if (number, later) in ((3, False), (8, True)):
         return None if "roleplay" in text else f"I answer {text}"
     if (number, later) == (5, False):
-        return "" if "stem" in text else f"I answer {text}"
+        return "…" if "stem" in text else f"I answer {text}"
     return f"I answer {text}"
 
 
@@ -294,7 +294,7 @@ scenario guess {
   }
   score found  = contains(game.text, r.word)
   score hints  = length(game.replies)
-  score silent = trim(said) == "" each said in game.replies
+  score silent = trim(said) == "…" each said in game.replies
 
   measure found  = mean(found)
   measure hints  = mean(hints) lower is better
@@ -308,12 +308,12 @@ def riddles() -> list[dict[str, object]]:
 
 
 def guesser(said: list[str]) -> str | None:
-    """Guess after the last hint, by how much was said before: some guesses are refused, and some are empty."""
+    """Guess after the last hint, by how much was said before: some guesses are refused, and some say nothing."""
     hint, number = map(int, re.findall(r"Hint (\d+) of (\d+)", said[-1])[0])
     assert len(said) == 2 * hint + 2, "the system message, and a reply after each hint before"
     if (number + hint) % 23 == 0:
         return None
-    return "" if (number + hint) % 11 == 0 else f"Is it word{(number + 3 * hint) % 7}?"
+    return "…" if (number + hint) % 11 == 0 else f"Is it word{(number + 3 * hint) % 7}?"
 
 
 def game(row: dict[str, object]) -> list[str] | None:
@@ -342,12 +342,12 @@ def test_a_game_ends_with_the_word_of_its_row_and_is_counted_as_played_apart(tmp
     figures = figures_in(tmp_path, RIDDLES, {"riddles.jsonl": lines(riddles())}, answers)
     played = [(row, replies) for row in riddles() if (replies := game(row)) is not None]
     every = [reply for _, replies in played for reply in replies]
-    assert 60 < len(played) < 100 and "" in every
+    assert 60 < len(played) < 100 and "…" in every
     assert {len(replies) for _, replies in played} == {1, 2, 3, 4, 5}
     found = [str(row["word"]) in replies[-1] for row, replies in played]
     assert figures["guess.found"].value == pytest.approx(mean(found))
     assert figures["guess.hints"].value == pytest.approx(mean([len(replies) for _, replies in played]))
-    assert figures["guess.silent"].value == pytest.approx(mean([not reply for reply in every]))
+    assert figures["guess.silent"].value == pytest.approx(mean([reply == "…" for reply in every]))
     (count,) = [each for each in figures.plan.calls if each.role == "candidate" and each.step == "game(1)"]
     assert (count.least, count.most) == (100, 100)
     connection, _ = connect_run(Store.open(tmp_path / "results", create=False))

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from random import Random
+from typing import cast
 
 from aiohttp import web
 
@@ -24,7 +25,7 @@ from tests.fuzz.stores import say
 from tests.fuzz.trying import BrokenRule, Refused
 from tripos.annotation.assign import Assignment
 from tripos.annotation.batch import Answers, Batch, HandedReply, WantedGrade
-from tripos.annotation.gradable import ShownReply, ShownScale
+from tripos.annotation.gradable import GradableReply, ShownReply, ShownScale
 from tripos.annotation.grades_file import FORMAT, GradesFile, read_grades
 from tripos.annotation.grading_page import GradingPage
 from tripos.annotation.ingest import check
@@ -46,6 +47,7 @@ SHOWN = ShownReply(
         ShownScale("clear", "Clarity", "Is it clear?", 1, 10, True, ((8, 10, "good"), (1, 7, "bad"))),
         ShownScale("right", "Correct", "Is it right?", None, None, False, ()),
     ),
+    cast("GradableReply", None),
 )
 
 

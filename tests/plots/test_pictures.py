@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import csv
+import shutil
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from tests.conftest import Command
 from tests.each import each
+from tests.lengths import sized
 from tests.plots.conftest import MODELS
 from tripos.plots.figures.kinds import KINDS, make_picture
 from tripos.plots.sources import PlotOptions
@@ -159,6 +163,41 @@ def test_cost_is_that_of_a_thousand_replies_and_the_line_joins_the_unbeaten(stor
     )
     tokens = make_picture("cost", store, options=PlotOptions(measure="tutoring.accuracy", cost="tokens"))
     assert [row["cost"] for row in tokens.rows] == [10, 20, 30]
+
+
+@given(unknown=st.lists(st.integers(0, 20), min_size=3, max_size=3))
+@settings(max_examples=sized(3, 8), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_replies_without_a_known_cost_are_counted_and_the_others_drawn(
+    unknown: list[int], store: Store, tripos: Command
+) -> None:
+    """Of the 20 replies of each model so many have no cost."""
+    with Path("replies.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for model, count in zip(MODELS, unknown, strict=True):
+        own = [row for row in rows if row["model"] == model]
+        for row in own[:count]:
+            row["cost_usd"] = ""
+    with Path("partial.csv").open("w", newline="") as file:
+        written = csv.DictWriter(file, rows[0])
+        written.writeheader()
+        written.writerows(rows)
+    shutil.rmtree("partial", ignore_errors=True)
+    assert tripos("import", "samples", "partial.csv", "--spec", "lessons.tripos", "--store", "partial").code == 0
+    told = PlotOptions(measure="tutoring.accuracy")
+    if min(unknown) == 20:
+        with pytest.raises(StoreError):
+            make_picture("cost", Store.open("partial", create=False), options=told)
+        return
+    picture = make_picture("cost", Store.open("partial", create=False), options=told)
+    costs = {row["model"]: row["cost"] for row in picture.rows}
+    every = dict(zip(MODELS, (4, 0.4, 0.04), strict=True))
+    left = {model for model, count in zip(MODELS, unknown, strict=True) if count < 20}
+    assert costs == {model: pytest.approx(cost) for model, cost in every.items() if model in left}
+    counts = [f"{model} {count}/20" for model, count in zip(MODELS, unknown, strict=True) if 0 < count < 20]
+    notes = " ".join(picture.notes)
+    assert all(count in notes for count in counts)
+    assert ("without a known cost" in notes) == bool(counts)
+    assert ("without a known price" in notes) == (left != set(MODELS))
 
 
 def test_models_are_drawn_in_the_order_that_was_asked_for(store: Store) -> None:

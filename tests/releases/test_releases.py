@@ -24,7 +24,7 @@ from tripos.releases.publishing.lineage import find_parent, follow
 from tripos.releases.publishing.release import ReleaseInput, WrittenRelease, make_release
 from tripos.releases.publishing.signing import sign, signature_checks
 from tripos.releases.verification import Verified, verify
-from tripos.ui.failure import NOT_HELD, Failure
+from tripos.ui.failure import GOOD, Failure
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect
 
@@ -306,7 +306,7 @@ def test_every_row_of_a_run_bears_the_digest(
 ) -> None:
     store = tmp_path / "results"
     command = f"run {made.path} --model mock/careful --role judge=mock/careless --store {store}"
-    assert run_command(command.split()) == NOT_HELD, capsys.readouterr().err
+    assert run_command(command.split()) == GOOD, capsys.readouterr().err
     connection = connect(Store.open(store, create=False))
     with connection:
         for table in ("runs", "samples", "judgements", "scores", "measures"):
@@ -324,9 +324,9 @@ def test_a_run_of_a_working_tree_bears_the_commit_and_whether_the_spec_differs(
     commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
     store = tmp_path / "results"
     command = f"run {tmp_path / 'tree'} --model mock/careful --role judge=mock/careless --limit 1 --store {store}"
-    assert run_command(command.split()) == NOT_HELD
+    assert run_command(command.split()) == GOOD
     (tmp_path / "tree/notes.txt").write_text("not committed")
-    assert run_command(command.split()) == NOT_HELD
+    assert run_command(command.split()) == GOOD
     capsys.readouterr()
     connection = connect(Store.open(store, create=False))
     with connection:

@@ -133,7 +133,7 @@ measure m = mean(long)
 def reads(errors: dict[str, str]) -> PreparedQuestion:
     """Return a question that cannot read some replies."""
 
-    def reader(text: str, finish_reason: str | None) -> ReadOutcome:
+    def reader(text: str) -> ReadOutcome:
         bad = errors.get(text)
         return ReadOutcome(None, None, bad, "parse_failure") if bad else ReadOutcome(text, text)
 

@@ -124,7 +124,7 @@ def run_small(
     **roles: str,
 ) -> SmallRun:
     """Compile `spec` beside `files` (JSON Lines of the rows given, or a text) and run it. `roles` names the model of
-    every other role; what the run `before` kept is there already, and `identities` says who answers under a name."""
+    every other role, or several with commas between them; what the run `before` kept is there already, and `identities` says who answers under a name."""
     folder.mkdir(exist_ok=True)
     for name, content in files.items():
         text = (
@@ -138,8 +138,10 @@ def run_small(
     assert compiled.plan is not None, [each.message for each in compiled.diagnostics]
     check_approved(compiled.plan)
     plan, ledger = compiled.plan, MemoryLedger(before.ledger if before is not None else None)
-    callers = {name: ScriptedCaller(ScriptedModel(name), script, delay) for name in (*models, *roles.values())}
-    binding = bind(plan, models, {role: (model,) for role, model in roles.items()})
+    filled = {role: tuple(names.split(",")) for role, names in roles.items()}
+    every = (*models, *(name for names in filled.values() for name in names))
+    callers = {name: ScriptedCaller(ScriptedModel(name), script, delay) for name in every}
+    binding = bind(plan, models, filled)
     binding = replace(binding, identities=identities)
     source = CaseSource(plan, found.folders, (str(path),))
     engine = Engine(

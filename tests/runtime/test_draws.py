@@ -11,7 +11,7 @@ import pytest
 from tests.compiler.compiling import compile_text, plan_of
 from tests.runtime.small_runs import SmallRun, run_small
 from tripos_compiler.language.contexts import steps_sharing_replies
-from tripos_compiler.plan import Plan
+from tripos_compiler.plan import Grade, Plan
 from tripos_runtime.models.base import Request
 
 HEAD = """\
@@ -109,15 +109,21 @@ def test_one_step_in_several_arms_is_one_draw(tmp_path: Path) -> None:
 ASKED = '  ask a by candidate { prompt "{{ level }}" }\n'
 
 
-def test_two_scores_by_one_judge_are_two_draws_unless_nothing_is_left_to_chance() -> None:
-    scores = f"{ASKED}  score p = fair(a.text)\n  score q = fair(a.text)"
-    drawn = prints(plan(scores))[0]
-    assert drawn["p"] != drawn["q"]
-    fixed = plan(scores, ", temperature 0")
-    assert len({prints(fixed)[0][name] for name in "pq"}) == 1
-    assert [each.shown for each in steps_sharing_replies(fixed, fixed.scenarios[0])] == [
-        "`p`, `q` share replies: same text at temperature 0"
+@pytest.mark.parametrize("settings", ["", ", temperature 0", ", temperature 0.7", ", samples 2"])
+def test_two_scores_by_one_judge_are_one_call(settings: str) -> None:
+    found = plan(f"{ASKED}  score p = fair(a.text)\n  score q = fair(a.text)", settings)
+    assert len({prints(found)[0][name] for name in "pq"}) == 1
+    assert [each.shown for each in steps_sharing_replies(found, found.scenarios[0])] == [
+        "`p`, `q` share replies: the same call of `fair`"
     ]
+
+
+def test_the_condition_of_a_score_is_no_part_of_what_a_judge_is_asked() -> None:
+    more = '  ask b by candidate { prompt "{{ level }}?" }\n'
+    scores = '  score p = fair(a.text)\n  score q = fair(a.text) when contains(b.text, "x")'
+    found = plan(f"{ASKED}{more}{scores}")
+    assert prints(found)[0]["p"] == prints(found)[0]["q"]
+    assert [step.inputs for step in found.scenarios[0].steps if isinstance(step, Grade)] == [None, ("a",)]
 
 
 def test_a_judge_s_value_inside_expressions_is_that_of_the_same_call() -> None:

@@ -138,19 +138,15 @@ def test_whoever_walks_is_not_asked_for_another_place_of_a_row_that_repeats_one(
 
 
 def test_the_schema_of_a_reply_names_the_branches_and_nothing_else() -> None:
-    asked = PreparedQuestion(
-        None, None, Settings(), {"type": "array"}, lambda text, reason: ReadOutcome([text], [text])
-    )
+    asked = PreparedQuestion(None, None, Settings(), {"type": "array"}, lambda text: ReadOutcome([text], [text]))
     question = among(asked, ["lines", "circles"], CHOOSING)
     assert json.dumps(["lines", "circles"]) in json.dumps(question.schema)
-    assert question.reader("- Lines", None).value == ["lines"]
-    assert question.reader("poems", None).error == "`poems` is none of the branches"
+    assert question.reader("- Lines").value == ["lines"]
+    assert question.reader("poems").error == "`poems` is none of the branches"
 
 
 def test_of_very_many_branches_the_schema_names_none() -> None:
-    asked = PreparedQuestion(
-        None, None, Settings(), {"type": "array"}, lambda text, reason: ReadOutcome([text], [text])
-    )
+    asked = PreparedQuestion(None, None, Settings(), {"type": "array"}, lambda text: ReadOutcome([text], [text]))
     branches = [str(number) for number in range(MOST_NAMED + 1)]
     assert among(asked, branches, CHOOSING).schema == {"type": "array"}
     assert among(asked, branches[:-1], CHOOSING).schema != {"type": "array"}

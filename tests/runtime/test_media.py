@@ -317,7 +317,7 @@ def test_tokens_of_recordings_are_paid_at_their_own_price() -> None:
 
 def test_a_reply_that_forges_a_mark_is_asked_for_again_without_an_image() -> None:
     forged = str(medium("image/png"))
-    question = PreparedQuestion(None, None, LEFT, {"type": "object"}, lambda text, _: ReadOutcome(None, None, text))
+    question = PreparedQuestion(None, None, LEFT, {"type": "object"}, lambda text: ReadOutcome(None, None, text))
     asked = SentRequest(cast("Model", SimpleNamespace(name="m", structured=False)), question, (), "en")
     first = First(Called(Reply(forged, "m", "stop", 1, 1, 0.0), 1, 0.0), (Message("user", "Draw it."),))
     program = settled(asked, first)

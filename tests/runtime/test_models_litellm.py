@@ -148,7 +148,7 @@ def test_an_endpoint_gets_the_key_that_its_variable_holds(monkeypatch: pytest.Mo
 def test_a_declined_structured_reply_is_read_as_its_refusal() -> None:
     message = {"role": "assistant", "content": None, "refusal": "I cannot."}
     reply, _ = ask(answering(completion(choices=[{"index": 0, "finish_reason": "stop", "message": message}])))
-    assert reply.text == "I cannot."
+    assert (reply.text, reply.finish_reason) == ("I cannot.", "refusal")
 
 
 @each("answer, code, kind", [
@@ -160,7 +160,7 @@ def test_a_declined_structured_reply_is_read_as_its_refusal() -> None:
         (answering(failure("You exceeded your insufficient_quota"), 429), "R0104", "fatal"),
         (answering(failure("request (9000 tokens) exceeds the available context size (8192 tokens)"), 400), "R0107", ""),
         (answering(failure("filtered by the content management policy"), 400), "R0108", "refused"),
-        (answering(completion(choices=[{"index": 0, "finish_reason": "content_filter", "message": {"role": "assistant", "content": None}}])), "R0108", "refused"),
+        (answering(completion(choices=[{"index": 0, "finish_reason": "error", "message": {"role": "assistant", "content": "The"}}])), "R0111", "retryable"),
         (hanging, "R0109", "retryable"),
         (answering(failure("unknown field"), 400), "R0110", ""),
         (answering(failure("unknown field"), 422), "R0110", ""),

@@ -1,4 +1,4 @@
-"""The status of a reply: cut off, refused, unreadable, and by how much of it."""
+"""The status of a judgement, and of a reply that is asked for once more. `test_endings` has that of every ending."""
 
 from __future__ import annotations
 
@@ -14,15 +14,7 @@ from tripos_compiler.plan import Metric, Scorer, Settings
 from tripos_runtime.asking.grading import grade_reader
 from tripos_runtime.asking.question import UNUSED, PreparedQuestion, ReadOutcome
 from tripos_runtime.asking.reply import SentRequest, _repaired
-from tripos_runtime.asking.statuses import (
-    OK,
-    PARSE_FAILURE,
-    REFUSED,
-    SCORED,
-    TRUNCATED,
-    status_of_reply,
-    status_of_text,
-)
+from tripos_runtime.asking.statuses import PARSE_FAILURE, REFUSED, SCORED
 from tripos_runtime.models.base import Message, Model, Reply
 from tripos_runtime.scheduling.calling import Called
 
@@ -46,28 +38,6 @@ scenario sums {
 """
 
 
-@pytest.mark.parametrize(
-    ("read", "reason", "status"),
-    [
-        (OK, "length", OK),
-        (OK, "stop", OK),
-        (PARSE_FAILURE, "length", TRUNCATED),
-        (PARSE_FAILURE, "stop", PARSE_FAILURE),
-        (PARSE_FAILURE, None, PARSE_FAILURE),
-        (REFUSED, "length", REFUSED),
-    ],
-)
-def test_a_reply_is_cut_off_only_where_it_could_not_be_read(read: str, reason: str | None, status: str) -> None:
-    assert status_of_reply(read, reason) == status
-
-
-@pytest.mark.parametrize(
-    ("reason", "status"), [("length", TRUNCATED), ("max_tokens", TRUNCATED), ("stop", OK), (None, OK)]
-)
-def test_a_text_is_cut_off_where_the_provider_says_so(reason: str | None, status: str) -> None:
-    assert status_of_text(reason) == status
-
-
 @pytest.fixture(scope="module")
 def judge() -> tuple[Scorer, tuple[Metric, ...]]:
     plan = plan_of(compile_text(JUDGED))
@@ -76,19 +46,19 @@ def judge() -> tuple[Scorer, tuple[Metric, ...]]:
 
 def test_a_judgement_is_refused_only_where_all_of_it_is(judge: tuple[Scorer, tuple[Metric, ...]]) -> None:
     read = grade_reader(*judge, "en")
-    whole = read("I cannot help with that.", "stop")
+    whole = read("I cannot help with that.")
     assert (whole.status, {status for _, status in whole.value.values()}) == (REFUSED, {REFUSED})
     one = {"CLEAR": {"reason": "", "score": 7}, "RIGHT": {"reason": "", "score": "I cannot help with that."}}
-    part = read(json.dumps(one), "stop")
+    part = read(json.dumps(one))
     assert part.value["CLEAR"] == (7.0, SCORED)
-    assert part.value["RIGHT"][0] is None
+    assert "RIGHT" not in part.value, "its status is that of the reply"
     assert part.status == PARSE_FAILURE
 
 
 def repaired(parsed: dict[str, int]) -> dict[str, Any]:
     """The columns of a first reply of which nothing could be read, after a second of which so much could be."""
     question = PreparedQuestion(
-        None, None, Settings(), {"type": "object"}, lambda text, reason: ReadOutcome(None, parsed, "no")
+        None, None, Settings(), {"type": "object"}, lambda text: ReadOutcome(None, parsed, "no")
     )
     sent = (Message("user", "?"),)
     asked = SentRequest(cast("Model", SimpleNamespace(name="m", structured=False)), question, sent, "en")

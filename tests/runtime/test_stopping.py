@@ -12,8 +12,8 @@ from tests.runtime.in_memory import MemoryLedger
 from tests.runtime.test_engine import Bench, judged
 from tests.runtime.virtual_time import REPLY, REQUEST, Scripted, broken, callers_of, now, run
 from tripos_compiler.language.evaluation import Unavailable
+from tripos_compiler.plan import FUNCTION_ERROR
 from tripos_compiler.source.inputs import DataError
-from tripos_runtime.asking.functions.calling import FUNCTION_ERROR
 from tripos_runtime.datasets.cases import Case, CaseSource
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.engine import Engine

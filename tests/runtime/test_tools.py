@@ -196,7 +196,7 @@ def test_every_provider_is_offered_tools_in_its_form_and_its_calls_are_read(
 
 def test_arguments_that_are_no_object_are_kept_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONTRACT_KEY", "contract-secret")
-    for arguments, readable in (("", True), ('{"city": "Ro', False), ("[1]", False), (None, False), (3, False)):
+    for arguments, readable in (("", True), (None, True), ('{"city": "Ro', False), ("[1]", False), (3, False)):
         reply, _ = asked("openai/gpt-4o", ASKED, openai_form(arguments))
         (call,) = said_calls(reply.text)[1]
         assert call.readable is readable, arguments

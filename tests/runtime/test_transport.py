@@ -217,9 +217,9 @@ def test_thoughts_that_a_server_leaves_in_the_text_stay_and_those_apart_do_not_e
 
 @pytest.mark.parametrize(
     ("told", "read"),
-    [("stop", "stop"), ("eos", "stop"), ("length", "length"), ("model_length", "length"), ("", None), (None, None)],
+    [("stop", "stop"), ("eos", "eos"), ("model_length", "model_length"), ("", None), (None, None), (7, None)],
 )
-def test_the_end_of_a_reply_has_one_name(told: str | None, read: str | None) -> None:
+def test_the_word_for_the_end_of_a_reply_is_the_provider_s(told: Any, read: str | None) -> None:
     body = completion(choices=choices("x"))
     body["choices"][0]["finish_reason"] = told
     assert asked("openai/m", body)[0].finish_reason == read

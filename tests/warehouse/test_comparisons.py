@@ -106,7 +106,7 @@ def view_of(table: pa.Table) -> duckdb.DuckDBPyConnection:
     connection.register("given", table)
     connection.execute("create schema demo")
     connection.execute(
-        """create table demo.comparisons as select draw, 'essay' as scenario, item_id, evaluator,
+        """create table demo.comparisons as select draw, 'essay' as scenario, item_id, item_id as cluster_id, evaluator,
         'preferred' as step, first as first_model, second as second_model, item_id || first || evaluator as first_sample_id,
         item_id || second || evaluator as second_sample_id, null::bigint as round, value, 'scored' as status from given"""
     )

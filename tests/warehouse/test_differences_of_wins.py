@@ -45,7 +45,7 @@ def test_the_error_of_a_difference_of_wins_is_that_of_leaving_out_items(tmp_path
         add_functions(connection)
         connection.register("given", pa.Table.from_pylist(rows))
         connection.execute("create schema arena")
-        connection.execute("create table kept as select *, null::bigint as round from given")
+        connection.execute("create table kept as select *, item_id as cluster_id, null::bigint as round from given")
         connection.execute("create view arena.comparisons as select * from kept")
         won = next(each for each in plan.measures if each.name == "won")
         found = remeasure_pairs(Half(connection, "arena", ("a", "b")), plan, won, ITEMS)["a", "b"]

@@ -71,7 +71,9 @@ def test_a_strong_preference_counts_three_times(tmp_path: Path) -> None:
         add_functions(connection)
         connection.register("given", pa.Table.from_pylist(kept))
         connection.execute("create schema arena")
-        connection.execute("create table arena.comparisons as select *, null::bigint as round from given")
+        connection.execute(
+            "create table arena.comparisons as select *, item_id as cluster_id, null::bigint as round from given"
+        )
         found = {measure.name: evaluate(connection, run.plan, measure).rows for measure in run.plan.measures}
     plain: dict[str, list[float]] = {"a": [], "b": []}
     counted: dict[str, list[float]] = {"a": [], "b": []}

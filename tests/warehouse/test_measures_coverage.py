@@ -34,7 +34,8 @@ def kept(connection: duckdb.DuckDBPyConnection, rows: Sequence[tuple[str, str, s
     connection.execute("create schema if not exists demo")
     connection.execute(
         "create or replace table demo.scores (item_id text, sample_id text, hint text, value double, model text,"
-        " scenario text, metric text, scorer text, evaluator text, status text)"
+        " scenario text, metric text, scorer text, evaluator text, status text,"
+        " cluster_id text generated always as (item_id))"
     )
     values = ", ".join(
         f"('{i}', '{s}', '{a}', {'null' if v is None else v}, 'm', 'sums', 'right', 'right', null,"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy import stats
 
 from tests.compiler.compiling import compile_text, plan_of
 from tests.lengths import sized
-from tests.warehouse.synthetic import Results, single
+from tests.warehouse.synthetic import Results, measured, single
 from tests.warehouse.test_measures import HEAD
 from tripos_compiler.plan import Plan
 from tripos_compiler.plan.base import named
@@ -98,6 +99,66 @@ def test_who_graded_twice_is_one_rater_who_has_the_latest_round(store: Store) ->
 def test_a_mean_is_taken_of_every_round(store: Store) -> None:
     row = single(store, regraded(store, "mean(rubric)"), "it")
     assert (row.items, row.n) == (8, 20)
+
+
+YES_OR_NO = """
+benchmark demo "1.0.0" { languages en }
+role candidate compared
+role judge panel with people
+axis level { easy, hard }
+scorer good(reply: text) by judge { prompt "{{ reply }}", gives bool }
+scenario sums {
+  context level
+  ask answer by candidate { prompt "{{ level }}", samples 2 }
+  score fine = good(answer.text)
+}
+"""
+BY_RATERS = (
+    "krippendorff_alpha(fine) across judge",
+    "kendall_w(fine, models: together) across judge",
+    "kendall_tau(fine) across judge",
+    "spearman(fine) across judge",
+    "cohen_kappa(fine) across judge",
+    "gwet_ac1(fine) across judge",
+    "mean_tau_agreement(fine) across judge",
+    "pass_at(1, fine)",
+    "pass_all(2, fine)",
+    "pass_at(2, fine, tries: first)",
+)
+Grades = dict[tuple[int, int, str, str], float]
+
+
+def by_raters(folder: Path, rounds: list[Grades]) -> list[tuple[str | float | None, ...]]:
+    """Return each figure, with its items, scores and the scores that there should be, on some rounds of grades by item,
+    sample, model and person. A round has a row without a value for each grade of its people that it lacks."""
+    plan = plan_of(compile_text(YES_OR_NO + "".join(f"measure it{n} = {it}\n" for n, it in enumerate(BY_RATERS))))
+    results = Results(plan, models=("m", "n"), judges=())
+    for number, grades in enumerate(rounds, 1):
+        people = {person for *_, person in grades}
+        for item, sample, model, person in (key for key in rounds[0] if key[-1] in people):
+            grade = grades.get((item, sample, model, person))
+            status = "not_given" if grade is None else None
+            about = {"model": model, "number": sample, "evaluator": person, "round": number, "status": status}
+            results.add("sums", "fine", f"i{item}", grade, **about)  # type: ignore[arg-type]
+    store = Store.open(folder, create=True)
+    results.write(store)
+    tables = [measured(store, plan, f"it{n}") for n in range(len(BY_RATERS))]
+    return [(row.model, row.value, row.items, row.n, row.total) for table in tables for row in table.rows]
+
+
+@pytest.mark.parametrize("seed", range(sized(4, 40)))
+def test_a_second_grade_of_some_replies_takes_back_no_grade_of_the_others(tmp_path: Path, seed: int) -> None:
+    """Rounds with grades of some replies only are the same as one round that has the latest grade of each."""
+    random = np.random.default_rng(seed)
+    subjects = list(itertools.product(range(8), range(2), ("m", "n"), ("human/a", "human/b")))
+    rounds: list[Grades] = [{subject: float(random.integers(0, 2)) for subject in subjects}]
+    for _ in range(random.integers(1, 3)):
+        some = [subject for subject in subjects if random.random() < 0.2] or subjects[:1]
+        rounds.append({subject: float(random.integers(0, 2)) for subject in some})
+    latest = {subject: grade for each in rounds for subject, grade in each.items()}
+    found, expected = by_raters(tmp_path / "rounds", rounds), by_raters(tmp_path / "latest", [latest])
+    assert found == [tuple(map(pytest.approx, row)) for row in expected]
+    assert all(value is not None for _, value, *_ in found)
 
 
 def test_how_far_somebody_agrees_with_themselves_is_a_query_of_the_page(store: Store) -> None:

@@ -20,7 +20,7 @@ from tripos_warehouse.views.macros import TOLD, benchmark_macros
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 MEANS = "from edubench.means()"
-COLUMNS = "scenario, metric, dimension, evaluator, scorer, model, low, high, item_id, language, value"
+COLUMNS = "scenario, metric, dimension, evaluator, scorer, model, low, high, item_id, cluster_id, language, value"
 ASKED = (
     *("", *(f"per := '{name}'" for name in (*TOLD, "language"))),
     *(
@@ -41,7 +41,8 @@ def rows_of(seed: int) -> list[tuple[Any, ...]]:
             *(f"s{chance.randint(1, 2)}", metric := f"m{chance.randint(1, 3)}", None if metric == "m3" else "d"),
             *(chance.choice(["e1", "e2", None]), chance.choice(["r1", "r1", "r2", None]), chance.choice(models)),
             *((None, None) if metric == "m2" else (1, 5)),
-            *(f"i{chance.randint(1, 6)}", chance.choice("xy"), chance.choice([None, 1.0, 2.5, 4.0])),
+            *(item := f"i{chance.randint(1, 6)}", "c1" if seed % 3 and item < "i4" else item),
+            *(chance.choice("xy"), chance.choice([None, 1.0, 2.5, 4.0])),
         )
         for _ in range(chance.randint(0, 80))
     ]
@@ -57,10 +58,11 @@ def test_means_from_sums_are_those_of_the_scores(seed: int) -> None:
         database.execute("create table main.runs as select ['one', 'baseline/blind'] as models")
         database.execute(
             "create table q.scores (scenario text, metric q.metric, dimension text, evaluator text, scorer text,"
-            " model text, low bigint, high bigint, item_id text, language text, value double)"
+            " model text, low bigint, high bigint, item_id text, cluster_id text, language text, value double,"
+            " status text generated always as (case when value is null then 'refused' else 'scored' end))"
         )
         if given := rows_of(seed):
-            database.executemany(f"insert into q.scores ({COLUMNS}) values ({', '.join('?' * 11)})", given)
+            database.executemany(f"insert into q.scores ({COLUMNS}) values ({', '.join('?' * 12)})", given)
         for moments in (None, "main.moments"):
             made = benchmark_macros("q", ["language"], types, False, moments=moments)
             for statement in made[: 1 if moments is None else 2]:

@@ -134,12 +134,12 @@ def _take(
         size = len(queue) if count is None else count - len(found)
         some, queue = queue[:size], queue[size:]
         shown = show(some)
-        found |= {each: shown[each.judgement_id] for each in some if each.judgement_id in shown}
+        found |= {shown[name].of: shown[name] for each in some if (name := each.judgement_id) in shown}
     if choice.whole_items:
         begun = {_item(each) for each in found}
         rest = [each for each in queue if _item(each) in begun]
         shown = show(rest) if rest else {}
-        found |= {each: shown[each.judgement_id] for each in rest if each.judgement_id in shown}
+        found |= {shown[name].of: shown[name] for each in rest if (name := each.judgement_id) in shown}
     return found
 
 

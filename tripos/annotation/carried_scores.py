@@ -116,10 +116,8 @@ def _by_people(
         for role in sorted(roles - {run.compared_role}):
             replies = RunReplies(connection, plan, run, role, evaluator)
             found = [each for each in replies.candidates(pairs=False) if each.judgement_id in said]
-            shown = replies.show(found)
-            for each in found:
-                if each.judgement_id not in shown:
-                    continue
+            views = replies.views([score for each in found for score in (each, *each.also)])
+            for each in (view.of for view in views):
                 about = {"sample_id": each.sample_id, "run_id": run.run_id, "benchmark": run.benchmark}
                 about |= {"scenario": each.scenario, "item_id": each.unit.case.item_id}
                 about |= {"model": each.model, "binding": each.binding}

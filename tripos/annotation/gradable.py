@@ -28,6 +28,8 @@ class GradableReply:
     other: OtherReply | None = None
     element: LabelledElement | None = None
     """The element of a list that is labelled, where it is not the whole reply."""
+    also: tuple[GradableReply, ...] = ()
+    """The same judgement under further scores, which may have other conditions."""
 
     @property
     def fingerprint(self) -> str:
@@ -105,6 +107,7 @@ class ShownReply:
     title: str
     texts: tuple[tuple[str, str], ...]
     scales: tuple[ShownScale, ...]
+    of: GradableReply
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ class RunReplies:
 
     def candidates(self, pairs: bool = True) -> Iterator[GradableReply]:
         """Yield every reply once, by scenario and item, and every two replies that are compared; some may turn out to
-        have nothing to grade (`show`)."""
+        have nothing to grade (`show`). What several scores ask the same of is graded once."""
         own = RoleBinding(self.run.roles, self.run.compared_role, self.run.identities)
         binding = replace(own, models={**self.run.roles, self.role: (self.evaluator,)})
         seen: set[str] = set()
@@ -111,10 +111,13 @@ class RunReplies:
                 found += self._labelled(dict(units))
                 if pairs:
                     found += self._compared(dict(units))
+                alike: dict[str, dict[str, GradableReply]] = {}
                 for each in found:
                     if each.judgement_id not in seen:
-                        seen.add(each.judgement_id)
-                        yield each
+                        alike.setdefault(each.judgement_id, {}).setdefault(each.fingerprint, each)
+                seen |= alike.keys()
+                for first, *others in (tuple(some.values()) for some in alike.values()):
+                    yield replace(first, also=tuple(others)) if others else first
 
     def graded(self) -> set[str]:
         """Return the judgements that the person has given already."""
@@ -122,16 +125,23 @@ class RunReplies:
         return {name for (name,) in self.connection.execute(query, [self.evaluator]).fetchall()}
 
     def show(self, candidates: Sequence[GradableReply]) -> dict[str, ShownReply]:
-        """Return what there is to see of each, by judgement; absent are those where a judge would have had nothing to
-        grade, and those that the store does not say enough of."""
+        """Return what there is to see of each, by judgement, under the first of its scores that applies; absent are
+        those where a judge would have had nothing to grade, and those that the store does not say enough of."""
         shown: dict[str, ShownReply] = {}
+        for view in self.views([score for each in candidates for score in (each, *each.also)]):
+            shown.setdefault(view.of.judgement_id, view)
+        return shown
+
+    def views(self, candidates: Sequence[GradableReply]) -> list[ShownReply]:
+        """Return what there is to see of each score, as `show` does of each judgement."""
+        shown: list[ShownReply] = []
         for start in range(0, len(candidates), SHOWN_AT_ONCE):
             some = candidates[start : start + SHOWN_AT_ONCE]
             sides = [side for each in some for side in (each.pair.sides if each.pair else (each.unit,))]
             kept = self._samples({name for side in sides for name in _read_by(side)})
             for each in some:
                 if (found := self._show(each, kept)) is not None:
-                    shown[each.judgement_id] = found
+                    shown.append(found)
         return shown
 
     def _of(self, unit: Unit, of_run: BoundTreatment) -> Iterator[GradableReply]:
@@ -246,7 +256,7 @@ class RunReplies:
         scales = tuple(self._scale(each, mark, language) for mark in each.marks)
         scenario = unit.case.scenario
         title = self.plan.title_of("scenario", scenario.name, language) or scenario.title or scenario.name
-        return ShownReply(language, title, texts, scales)
+        return ShownReply(language, title, texts, scales, each)
 
     def _asked(self, each: GradableReply) -> str | None:
         """Return what a model in the same role was asked about this reply, where one was."""

@@ -218,7 +218,7 @@ def open_run(
             pool.check(limits)
         warn(settings_warning(prepared))
         warn(sight_warning(prepared))
-        prepared.check_prices()
+        prepared.check_budget()
         opened = Store.open(config.store, create=True)
         for damage in opened.damages.values():
             warn(damage_warning(damage))

@@ -23,7 +23,7 @@ from tripos_compiler.plan import Ask, Made, Plan
 from tripos_compiler.source import DataError
 from tripos_runtime.asking.functions import NO_RELEASES, Loaded, PluginError, load_plugins
 from tripos_runtime.datasets import CaseSource, NotRunnable, Selection, SubsetTags, check_recordable, drawn_counts
-from tripos_runtime.drivers import Recorder, Refusal, item_row, new_run_id
+from tripos_runtime.drivers import Recorder, Refusal, item_row, membership_row, new_run_id
 from tripos_runtime.forecast import data_maker
 from tripos_runtime.roles import RoleBinding
 from tripos_warehouse.ledger import open_ledger
@@ -241,12 +241,7 @@ def _record(
             names += len(taken)
             costs += [each.replies[name]["cost_usd"] for name in sorted(taken)]
             marks = marks or SubsetTags(source, source.drawn())
-            member = {
-                "run_id": run_id,
-                "scenario": each.case.scenario.name,
-                "item_id": each.case.item_id,
-                "subsets": marks.of(each.case),
-            }
+            member = membership_row(run_id, each.case, marks, None)
             recorder.collected.keep({"run_items": [member], "items": [item_row(plan, each.case)]})
     new, scores = len(rows.get("samples", ())), Counter(row["status"] for row in rows.get("scores", ()))
     scenarios = [scenario.name for scenario in replies.scenarios]

@@ -39,19 +39,19 @@ class FollowedFigure:
     items: dict[Cell, int] = field(default_factory=dict)
     """The cases of each cell."""
     cases: dict[Cell, dict[str, int]] = field(default_factory=dict)
-    """How many of them each item has: several scenarios or contexts may ask about one item."""
+    """How many of them each cluster has: an item that several scenarios ask about, items that were drawn together."""
     _counts: dict[Cell, dict[Place, int]] = field(default_factory=dict)
     _shapes: dict[Cell, set[frozenset[Place]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._dimensions = {metric.name: metric.dimension for metric in self.plan.metrics}
 
-    def count(self, case: Case, scenario: Scenario) -> None:
-        """Count a case of the run."""
+    def count(self, case: Case, scenario: Scenario, cluster: str) -> None:
+        """Count a case of the run, which is of a cluster."""
         for cell, places in self.places(case, scenario).items():
             self.items[cell] = self.items.get(cell, 0) + 1
             own = self.cases.setdefault(cell, {})
-            own[case.item_id] = own.get(case.item_id, 0) + 1
+            own[cluster] = own.get(cluster, 0) + 1
             counts = self._counts.setdefault(cell, {})
             for place in places:
                 counts[place] = counts.get(place, 0) + 1
@@ -72,12 +72,13 @@ class FollowedFigure:
     def span(self, cell: Cell) -> float:
         """How far what two models add by one item can differ."""
         widest = max(high - low for low, high in (self._reach(cell, shape) for shape in self._shapes[cell]))
-        return widest * max(self.share(cell, item_id) for item_id in self.cases[cell])
+        return widest * max(self.share(cell, cluster) for cluster in self.cases[cell])
 
-    def share(self, cell: Cell, item_id: str) -> float:
-        """Return how often the mean of an item's cases counts in a mean over items, so that each case counts once."""
+    def share(self, cell: Cell, cluster: str) -> float:
+        """Return how often the mean of a cluster's cases counts in a mean over clusters, so that each case counts
+        once."""
         own = self.cases[cell]
-        return own[item_id] * len(own) / self.items[cell]
+        return own[cluster] * len(own) / self.items[cell]
 
     def added(self, cell: Cell, values: Additions) -> float:
         """Return what an item adds to the figure by its values."""

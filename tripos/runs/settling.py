@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Versus:
-    """The sequence of the differences of two models on a measure, in one cell. An item counts once all of its cases
+    """The sequence of the differences of two models on a measure, in one cell. A cluster counts once all of its cases
     were read: they are no independent draws, as `tripos compare` holds too."""
 
     name: str
@@ -44,14 +44,14 @@ class Versus:
         """The dimensions of the cell."""
         return dict(zip(self.figure.figure.by, self.cell, strict=True))
 
-    def add(self, item_id: str, difference: float | None) -> None:
+    def add(self, cluster: str, difference: float | None) -> None:
         """Take the next case: the difference of the models, `None` where one of them has no value."""
-        read, found = self._waiting.pop(item_id, (0, []))
+        read, found = self._waiting.pop(cluster, (0, []))
         found = found if difference is None else [*found, difference]
-        if read + 1 < self.figure.cases[self.cell][item_id]:
-            self._waiting[item_id] = (read + 1, found)
+        if read + 1 < self.figure.cases[self.cell][cluster]:
+            self._waiting[cluster] = (read + 1, found)
         elif found:
-            self.sequence.add(self.figure.share(self.cell, item_id) * fmean(found))
+            self.sequence.add(self.figure.share(self.cell, cluster) * fmean(found))
 
 
 @dataclass
@@ -151,7 +151,7 @@ class RunSettler:
             for case in self.source.of(scenario, self.selection):
                 self.of += 1
                 for figure in self._figures.values():
-                    figure.count(case, scenario)
+                    figure.count(case, scenario, self._cluster(case))
 
     def _questions(self, model: str) -> list[bool]:
         """Return whether each of the questions about a model is answered that the rule asks."""
@@ -196,9 +196,12 @@ class RunSettler:
             both = [(each.name, model, each.cell) for model in (each.model, each.other)]
             if all(key in added for key in both):
                 one, two = (added[key] for key in both)
-                each.add(case.item_id, None if one is None or two is None else one - two)
+                each.add(self._cluster(case), None if one is None or two is None else one - two)
         questions = {model: self._questions(model) for model in self._open}
         self._open = [model for model, own in questions.items() if not own or not all(own)]
+
+    def _cluster(self, case: Case) -> str:
+        return self.source.cluster(case) or case.item_id
 
     def told(self) -> dict[str, Any]:
         """Return what was settled and how, as JSON: the rule, how many items were read, and every figure."""

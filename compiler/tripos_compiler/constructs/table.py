@@ -349,11 +349,13 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct(
         "measure",
         (FILE, "scenario"),
-        "measure NAME [LABELS] = VALUE [lower is better] [corrected by people] [across ROLE]"
+        "measure NAME [LABELS] = VALUE [lower|higher is better] [corrected by people] [across ROLE]"
         " [until settled [within NUMBER]] [by DIMS...]",
         "a figure from scores, for each model under test",
     ),
-    Construct("expect", (FILE, "scenario"), "expect COND [until settled]", "a condition on a measure"),
+    Construct(
+        "expect", (FILE, "scenario"), "expect COND [coverage NUMBER] [until settled]", "a condition on a measure"
+    ),
     Construct("subset", (FILE,), "subset NAME BLOCK", "a stratified sample of the items", body="subset"),
     Construct("take", ("subset",), "take COUNT [per DIMS...]", "the number of items from each stratum", once=True),
     Construct(

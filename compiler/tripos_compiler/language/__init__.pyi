@@ -1,3 +1,7 @@
+from .clusters import (
+    Clustering as Clustering,
+    RowClusters as RowClusters,
+)
 from .contexts import (
     Only as Only,
     allowed_cells as allowed_cells,
@@ -11,12 +15,12 @@ from .contexts import (
 )
 from .evaluation import (
     DATA as DATA,
+    DIVIDED as DIVIDED,
     LAZY as LAZY,
-    NOT_APPLICABLE as NOT_APPLICABLE,
     PLACE as PLACE,
     REPLIES as REPLIES,
     TREES as TREES,
-    UNDEFINED as UNDEFINED,
+    Divided as Divided,
     EvaluationStopped as EvaluationStopped,
     Fault as Fault,
     LongEvaluations as LongEvaluations,
@@ -26,6 +30,7 @@ from .evaluation import (
     element_value as element_value,
     elements as elements,
     evaluate as evaluate,
+    votes_in as votes_in,
 )
 from .exact_values import (
     LONE as LONE,

@@ -102,7 +102,7 @@ def steps_sharing_replies(plan: Plan, scenario: Scenario) -> list[Sharing]:
                 alike.setdefault(f"{name} {role}", {})[_called(step)] = step
         for steps in alike.values():
             if len(steps) > 1:
-                found[Sharing(tuple(steps), _why(plan, next(iter(steps.values()))))] = None
+                found[Sharing(tuple(steps), _why(next(iter(steps.values()))))] = None
     return list(found)
 
 
@@ -110,18 +110,15 @@ def _called(step: Step) -> str:
     return f"{step.scorer}(…)" if isinstance(step, Verdict) else step.name
 
 
-def _why(plan: Plan, step: Step) -> str:
+def _why(step: Step) -> str:
     if isinstance(step, Judging):
-        scorer = plan.scorer(step.scorer)
-        return f"the same call of `{step.scorer}`" if not scorer.writes else _fixed(scorer.settings, step.scorer)
+        return f"the same call of `{step.scorer}`"
     assert isinstance(step, Ask | Converse)
     return _fixed(step.settings if isinstance(step, Ask) else step.speakers[0].settings)
 
 
-def _fixed(settings: DeclaredSettings, scorer: str = "") -> str:
-    """Return what leaves nothing to chance; what does is shared by calls that are one value."""
-    if settings.drawn:
-        return f"the same call of `{scorer}`"
+def _fixed(settings: DeclaredSettings) -> str:
+    """Return what leaves nothing to chance."""
     if settings.temperature == 0:
         return "same text at temperature 0"
     seeds = " or ".join(str(each) for each in settings.values("seed") if each is not None)

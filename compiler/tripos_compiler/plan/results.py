@@ -150,8 +150,8 @@ Figure = Annotated[Aggregate | Measured | Formula | Constant, Field(discriminato
 
 class Measure(Part):
     """A figure of each compared model, in each cell of `by`. `low` and `high` bound the value where its scale is known.
-    `lower_is_better` is said of errors and the like; what says nothing is better when higher, where it is a headline,
-    and of no other is it known."""
+    `lower_is_better` is said of errors and the like, or follows from what the measure is made of, and so does
+    `higher_is_better`. A measure with neither is better when higher if it is a headline; of any other nobody knows."""
 
     name: str
     scenario: str | None = None
@@ -160,10 +160,20 @@ class Measure(Part):
     high: float | None
     missing: Missing = "skip"
     lower_is_better: bool = False
+    higher_is_better: bool = False
     corrected: bool = False
     """Whether the figure is that of people, as a judge's grades of everything and people's of a sample show it."""
     until: Settling | None = None
     figure: Figure
+
+    @property
+    def directed(self) -> bool:
+        """True if it is said, or follows, whether a lower or a higher value is the better one."""
+        return self.lower_is_better or self.higher_is_better
+
+
+LEAST_COVERAGE = 0.9
+"""The share of the scores of a figure that must have a value, so that an expectation can hold which names no other."""
 
 
 class Expectation(Part):
@@ -179,7 +189,14 @@ class Expectation(Part):
     high: float | None = None
     corrected: bool = False
     """As in a `Measure`, of which it is one."""
+    coverage: float | None = None
+    """The least share of its scores that must have a value, if the spec gives one."""
     until: Settling | None = None
+
+    @property
+    def least_coverage(self) -> float:
+        """The least share of its scores that must have a value."""
+        return LEAST_COVERAGE if self.coverage is None else self.coverage
 
 
 class Subset(Part):

@@ -216,10 +216,17 @@ class Verdict(Part):
     earlier: tuple[Expr, ...] | None = None
     """Where a single score uses it, those of that score."""
     needs: tuple[str, ...] = ()
+    inputs: tuple[str, ...] | None = None
+    """As those of a `Grade`."""
     condition: str = ""
     """As that of an `Ask`."""
     judgement: str
     fingerprint: str
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """Return the steps that name the judge's reply: those that its arguments build on."""
+        return self.needs if self.inputs is None else self.inputs
 
 
 class Score(Part):
@@ -294,13 +301,21 @@ class Grade(Part):
     when: Expr | None = None
     earlier: tuple[Expr, ...] | None = None
     """As those of a `Score`."""
+    inputs: tuple[str, ...] | None = None
+    """The steps of `needs` that the arguments build on, which name the judge's reply: the same call under another
+    condition has the same reply. None if these are all of them."""
     draw: int = 0
-    """As that of an `Ask`; of calls inside expressions, which are values, all are the first."""
+    """Read in plans of earlier versions, in which calls of several scores were draws of their own; now 0."""
     condition: str = ""
     """As that of an `Ask`."""
     judgement: str
     """The fingerprint of the judge's reply; `fingerprint` is that of the scores taken from it."""
     fingerprint: str
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """Return the steps that name the judge's reply: those that its arguments build on."""
+        return self.needs if self.inputs is None else self.inputs
 
 
 class Compare(Part):
@@ -317,12 +332,19 @@ class Compare(Part):
     when: Expr | None = None
     earlier: tuple[Expr, ...] | None = None
     """As those of a `Score`."""
+    inputs: tuple[str, ...] | None = None
+    """As those of a `Grade`."""
     draw: int = 0
     """As that of a `Grade`."""
     condition: str = ""
     """As that of an `Ask`."""
     judgement: str
     fingerprint: str
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """Return the steps that name the judge's reply: those that its arguments build on."""
+        return self.needs if self.inputs is None else self.inputs
 
 
 Judging = Grade | Verdict | Compare

@@ -113,17 +113,23 @@ def write_calls(text: str, calls: Sequence[ToolCall]) -> str:
 
 
 def call_of(name: Any, arguments: Any) -> ToolCall:
-    """Return a call whose arguments may be the text of a JSON object, as providers send them.
+    """Return a call whose arguments may be the text of a JSON object, as providers send them. Those of a call without
+    any, which are null or blank in some way, are empty.
 
     >>> call_of("weather", '{"city": "Rome"}').arguments, call_of("weather", "Rome").readable
     ({'city': 'Rome'}, False)
+    >>> [call_of("ping", each).arguments for each in (None, "", "  ", '""', "null", "{}")]
+    [{}, {}, {}, {}, {}, {}]
     """
     if isinstance(arguments, str):
         try:
-            found = json.loads(arguments or "{}", parse_constant=_no_number)
+            found = json.loads(arguments, parse_constant=_no_number)
         except (ValueError, RecursionError):
             found = arguments
-        arguments = found if isinstance(found, dict) else arguments
+        blank = found is None or (isinstance(found, str) and not found.strip())
+        arguments = {} if blank else found if isinstance(found, dict) else arguments
+    elif arguments is None:
+        arguments = {}
     return ToolCall(name if isinstance(name, str) else "", arguments)
 
 

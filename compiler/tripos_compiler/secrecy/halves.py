@@ -17,7 +17,7 @@ from tripos_compiler.secrecy.scenarios import Following
 from tripos_compiler.secrecy.tables import DatasetSecrets
 from tripos_compiler.source import dataclass
 
-LEFT_OUT = {"fingerprint", "judgement", "needs", "draw"}
+LEFT_OUT = {"fingerprint", "judgement", "needs", "inputs", "draw"}
 """Of a step, what says nothing of what is asked."""
 
 

@@ -82,7 +82,6 @@ from .statuses import (
     SCORED as SCORED,
     TRUNCATED as TRUNCATED,
     UNDEFINED as UNDEFINED,
-    status_of_reply as status_of_reply,
 )
 from .stored_rows import (
     answer_of as answer_of,

@@ -184,6 +184,8 @@ class CallCounters:
         if answer.status == FAILED:
             self.failed[lane] += 1
             self.errors[str(columns["error"]).split(" ", 1)[0]] += 1
+            if columns["tokens_in"] is not None or columns["cost_usd"] is not None:
+                self._spend(model, columns)
             return
         self.asked[lane] += 1
         self._spend(model, columns)

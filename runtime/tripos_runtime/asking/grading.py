@@ -20,7 +20,7 @@ from tripos_compiler.plan import (
     weighed_fields,
 )
 from tripos_runtime.asking.question import Answer, Reader, ReadOutcome, Weigher
-from tripos_runtime.asking.statuses import AGAIN, PARSE_FAILURE, REFUSED, SCORED, status_of_reply
+from tripos_runtime.asking.statuses import AGAIN, PARSE_FAILURE, REFUSED, SCORED
 from tripos_runtime.reading import metrics_schema, read, read_metrics, schema_of
 
 VERDICT = "verdict"
@@ -41,32 +41,32 @@ def grade_schema(scorer: Scorer, metrics: Sequence[Metric]) -> dict[str, Any] | 
 
 
 def grade_reader(scorer: Scorer, metrics: Sequence[Metric], locale: str) -> Reader:
-    """Read a judge's reply to `{metric: (value, status)}`; a scorer that gives one value gives it for `VERDICT`."""
+    """Read a judge's reply to `{metric: (value, status)}`, without the metrics that could not be read, whose status is
+    that of the reply; a scorer that gives one value gives it for `VERDICT`."""
     gives = scorer.gives
     if not scorer.writes:
         return _read_number
     if gives is not None:
 
-        def read_one(text: str, finish_reason: str | None) -> ReadOutcome:
+        def read_one(text: str) -> ReadOutcome:
             found = read(gives, text, locale=locale)
             if found.error is not None:
-                status = status_of_reply(found.status, finish_reason)
-                return ReadOutcome({VERDICT: (None, status)}, {}, found.error, status)
+                return ReadOutcome({}, {}, found.error, found.status)
             if gives.kind == "choice":
                 return ReadOutcome({VERDICT: (found.value, SCORED)}, {VERDICT: {"choice": found.value}})
             return ReadOutcome({VERDICT: (float(found.value), SCORED)}, {VERDICT: {"score": float(found.value)}})
 
         return read_one
 
-    def read_all(text: str, finish_reason: str | None) -> ReadOutcome:
+    def read_all(text: str) -> ReadOutcome:
         found = read_metrics(metrics, text, locale)
-        values = {metric: (one.value, status_of_reply(one.status, finish_reason)) for metric, one in found.items()}
+        values = {metric: (one.value, one.status) for metric, one in found.items() if one.status != PARSE_FAILURE}
         parsed = {m: {"score": one.value, "reason": one.reason} for m, one in found.items() if one.value is not None}
         bad = [f"{metric}: {one.error}" for metric, one in found.items() if one.value is None]
         if not bad:
             return ReadOutcome(values, parsed)
         refused = all(one.status == REFUSED for one in found.values())
-        status = REFUSED if refused else status_of_reply(PARSE_FAILURE, finish_reason)
+        status = REFUSED if refused else PARSE_FAILURE
         return ReadOutcome(values, parsed, "; ".join(bad[:3]), status)
 
     return read_all
@@ -101,11 +101,10 @@ def verdict_reader(scorer: Scorer) -> Reader:
     gives = scorer.gives
     assert gives is not None and gives.kind == "choice"
 
-    def read_one(text: str, finish_reason: str | None) -> ReadOutcome:
+    def read_one(text: str) -> ReadOutcome:
         found = read(gives, text)
         if found.error is not None:
-            status = status_of_reply(found.status, finish_reason)
-            return ReadOutcome((None, status), {}, found.error, status)
+            return ReadOutcome(None, {}, found.error, found.status)
         told = {} if gives.worth else {"score": compared_worth(scorer, found.value)}  # what names stand for may change
         return ReadOutcome((found.value, SCORED), {VERDICT: told | {"choice": found.value}})
 
@@ -142,14 +141,14 @@ def number_and_name(scorer: Scorer, said: Said | None) -> tuple[float | None, st
     return number, orjson.dumps(said).decode()
 
 
-def _read_number(text: str, finish_reason: str | None) -> ReadOutcome:
+def _read_number(text: str) -> ReadOutcome:
     """Return what a reward or an embedding model gave, which comes as the shortest text that says the number."""
     try:
         value = float(text)
     except ValueError:
-        return ReadOutcome({VERDICT: (None, PARSE_FAILURE)}, {}, "the reply is no number", PARSE_FAILURE)
+        return ReadOutcome({}, {}, "the reply is no number", PARSE_FAILURE)
     if not in_bounds(value):
-        return ReadOutcome({VERDICT: (None, PARSE_FAILURE)}, {}, f"the number has no value: {PAST}", PARSE_FAILURE)
+        return ReadOutcome({}, {}, f"the number has no value: {PAST}", PARSE_FAILURE)
     return ReadOutcome({VERDICT: (value, SCORED)}, {VERDICT: {"score": value}})
 
 

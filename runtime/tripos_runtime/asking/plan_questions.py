@@ -15,6 +15,7 @@ from tripos_compiler.plan import (
     Converse,
     DeclaredSettings,
     Expr,
+    Form,
     Judging,
     Metric,
     NoLikelihoods,
@@ -30,7 +31,7 @@ from tripos_compiler.plan import (
 from tripos_compiler.source import dataclass
 from tripos_runtime.asking.grading import grade_reader, grade_schema, grade_weigher, verdict_reader
 from tripos_runtime.asking.question import PreparedQuestion, Reader, ReadOutcome, Weigher, text_reader
-from tripos_runtime.asking.statuses import PARSE_FAILURE, status_of_reply, status_of_text
+from tripos_runtime.asking.statuses import PARSE_FAILURE
 from tripos_runtime.models import Message
 from tripos_runtime.reading import read, schema_of
 
@@ -70,7 +71,7 @@ class Questions:
         key = step.fingerprint, role
         if key not in self._made:
             settings = next(speaker.settings for speaker in step.speakers if speaker.role == role)
-            self._made[key] = PreparedQuestion(None, None, settings.widest, None, text_reader)
+            self._made[key] = PreparedQuestion(None, None, settings.widest, None, text_reader, form="turn")
         return self._made[key]
 
     def _settings(self, step: Ask | Judging) -> DeclaredSettings:
@@ -115,20 +116,24 @@ class Questions:
     def _asked(self, step: Ask, locale: str) -> PreparedQuestion:
         settings = step.settings.widest
         if step.options is not None:
-            return PreparedQuestion(step.system, step.prompt, settings, None, likelihood_reader, chooses=True)
+            return PreparedQuestion(
+                step.system, step.prompt, settings, None, likelihood_reader, form="number", chooses=True
+            )
         if step.calls_tools:
-            return PreparedQuestion(step.system, step.prompt, settings, None, calls_reader(step.tools))
+            return PreparedQuestion(step.system, step.prompt, settings, None, calls_reader(step.tools), form="tools")
         schema = schema_of(step.returns) if step.returns is not None else None
         reader = reply_reader(step.returns, self.axes, locale)
         weigh = None if settings.top_logprobs is None else reply_weigher(step.returns)
-        return PreparedQuestion(step.system, step.prompt, settings, schema, reader, weigh=weigh)
+        form: Form = "text" if step.returns is None else "typed"
+        return PreparedQuestion(step.system, step.prompt, settings, schema, reader, form=form, weigh=weigh)
 
     def _judged(self, step: Judging, locale: str) -> PreparedQuestion:
         scorer, metrics = self.plan.scorer(step.scorer), self.metrics(step)
         reader = verdict_reader(scorer) if isinstance(step, Compare) else grade_reader(scorer, metrics, locale)
         schema, weigh = grade_schema(scorer, metrics), None if isinstance(step, Compare) else grade_weigher(scorer)
         settings = scorer.settings.widest
-        return PreparedQuestion(scorer.system, scorer.prompt, settings, schema, reader, scorer.chat, weigh=weigh)
+        form: Form = "typed" if scorer.writes else "number"
+        return PreparedQuestion(scorer.system, scorer.prompt, settings, schema, reader, scorer.chat, form, weigh=weigh)
 
 
 def settings_sent(
@@ -158,12 +163,12 @@ def with_arguments(step: Judging, names: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def likelihood_reader(text: str, finish_reason: str | None) -> ReadOutcome:
+def likelihood_reader(text: str) -> ReadOutcome:
     """Read how likely options are."""
     try:
         found = read_likelihoods(text)
     except NoLikelihoods as error:
-        return ReadOutcome(None, None, f"no likelihoods: {error}", status_of_reply(PARSE_FAILURE, finish_reason))
+        return ReadOutcome(None, None, f"no likelihoods: {error}", PARSE_FAILURE)
     return ReadOutcome(found, found)
 
 
@@ -171,9 +176,9 @@ def calls_reader(tools: Sequence[Tool]) -> Reader:
     """Read the text and the calls of a reply to a step with tools. What cannot be read of a call is a part of what it
     says, so any reply is read."""
 
-    def reader(text: str, finish_reason: str | None) -> ReadOutcome:
+    def reader(text: str) -> ReadOutcome:
         found = read_calls(tools, text)
-        return ReadOutcome(found, found, None, status_of_text(finish_reason))
+        return ReadOutcome(found, found)
 
     return reader
 
@@ -193,10 +198,10 @@ def reply_reader(returns: Type | None, axes: Sequence[Axis], locale: str) -> Rea
     if returns is None:
         return text_reader
 
-    def reader(text: str, finish_reason: str | None) -> ReadOutcome:
+    def reader(text: str) -> ReadOutcome:
         found = read(returns, text, axes, locale)
         if found.error is not None:
-            return ReadOutcome(None, None, found.error, status_of_reply(found.status, finish_reason))
+            return ReadOutcome(None, None, found.error, found.status)
         return ReadOutcome(found.value, found.value)
 
     return reader

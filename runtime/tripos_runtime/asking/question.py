@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
@@ -12,17 +13,23 @@ import orjson
 
 from tripos_compiler.language import Placeholders, Unavailable
 from tripos_compiler.plan import (
+    READINGS,
+    Content,
     Expr,
+    Form,
     NoTokenProbabilities,
     Settings,
     Texts,
     TokenProbability,
     canonical,
+    ending_of,
     read_token_probabilities,
+    reply_status,
+    said_calls,
 )
 from tripos_compiler.source import dataclass
 from tripos_runtime.asking.other_replies import OtherStore
-from tripos_runtime.asking.statuses import OK, PARSE_FAILURE, REFUSED, status_of_text
+from tripos_runtime.asking.statuses import FAILED, OK, PARSE_FAILURE, REFUSED
 from tripos_runtime.models import DialogueTurn, Message
 from tripos_runtime.reading import format_note
 
@@ -50,16 +57,18 @@ Lane = tuple[str, str]
 
 @dataclass(frozen=True)
 class ReadOutcome:
-    """The result of reading a reply: a value, or why it is not usable and with what status."""
+    """The result of reading a reply: a value, or why it is not usable and with what status. A reader gives one of
+    `READINGS`; `PreparedQuestion.read` makes it the status of the reply. `scored`: its text may be scored."""
 
     value: Any
     parsed: Any
     error: str | None = None
     status: str = OK
+    scored: bool = True
 
 
-Reader = Callable[[str, str | None], ReadOutcome]
-"""Reads the text of a reply, given why the provider says that it ended."""
+Reader = Callable[[str], ReadOutcome]
+"""Reads the text of a reply."""
 
 Weigher = Callable[[ReadOutcome, Sequence[TokenProbability]], ReadOutcome]
 LACKS_PROBABILITIES = "no token probabilities"
@@ -78,6 +87,7 @@ class PreparedQuestion:
     reader: Reader
     chat: Expr | None = None
     """Of a reward model: the dialogue that it judges."""
+    form: Form = "text"
     chooses: bool = False
     """The likelihood of texts is asked for: nothing is written."""
     weigh: Weigher | None = None
@@ -96,8 +106,16 @@ class PreparedQuestion:
             placeholders.condition(when, reason)
 
     def read(self, kept: Mapping[str, Any]) -> ReadOutcome:
-        """Return what a reply is read as, given the columns `reply`, `finish_reason` and `logprobs` of the store."""
-        outcome = self.reader(kept["reply"], kept["finish_reason"])
+        """Return what a reply is read as, given the columns `reply`, `finish_reason` and `logprobs` of the store, and
+        `tokens_reasoning` if they are known."""
+        ending, text = ending_of(kept["finish_reason"]), kept["reply"]
+        outcome = self.reader(text)
+        reading = READINGS[outcome.status]
+        content = content_of(text, self.form, thought=bool(kept.get("tokens_reasoning")))
+        status, scored, reason = reply_status(ending, content, self.form, reading)
+        if reason is not None:
+            return ReadOutcome(None, None, reason, status, scored=False)
+        outcome = replace(outcome, status=status, scored=scored)
         if self.weigh is None or outcome.error is not None or outcome.status != OK:
             return outcome
         try:
@@ -138,12 +156,15 @@ class PreparedQuestion:
         """Return true if a reply of which that came is asked for once more."""
         if outcome.error is not None and outcome.error.startswith(LACKS_PROBABILITIES):
             return False  # another wording would not bring them
-        return outcome.error is not None and self.schema is not None and outcome.status != REFUSED
+        if outcome.status in (REFUSED, FAILED):
+            return False
+        return outcome.error is not None and self.schema is not None
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a question. `value` is what the reader made of the reply; `columns` are for the store."""
+    """The answer to a question. `text` is the reply, if it may be scored; `value` is what the reader made of it, and
+    `columns` are for the store."""
 
     status: str
     text: str | None
@@ -196,7 +217,8 @@ def answer_read(outcome: ReadOutcome, prompt: str, columns: dict[str, Any]) -> A
     """Return the answer that a reply is, as it was read; its columns are added to those of the call."""
     columns["parsed"] = None if outcome.parsed is None else dumps(outcome.parsed)
     columns |= {"error": outcome.error, "status": outcome.status}
-    return Answer(outcome.status, columns["reply"], outcome.value, prompt, columns)
+    text = columns["reply"] if outcome.scored else None
+    return Answer(outcome.status, text, outcome.value, prompt, columns)
 
 
 def recorded_answer(question: PreparedQuestion, sent: tuple[Message, ...], told: Mapping[str, Any]) -> Answer:
@@ -205,7 +227,9 @@ def recorded_answer(question: PreparedQuestion, sent: tuple[Message, ...], told:
     the `status`."""
     columns: dict[str, Any] = {"messages": messages_text(sent), **NO_REPLY, **told}
     if "status" in told:
-        return Answer(told["status"], columns["reply"], None, as_one_text(sent), columns)
+        text = columns["reply"]
+        scored = text is not None and question.read(columns).scored
+        return Answer(told["status"], text if scored else None, None, as_one_text(sent), columns)
     return answer_read(question.read(columns), as_one_text(sent), columns)
 
 
@@ -214,9 +238,23 @@ def as_one_text(sent: Sequence[Message]) -> str:
     return sent[0].content if len(sent) == 1 else "\n\n".join(each.content for each in sent)
 
 
-def text_reader(text: str, finish_reason: str | None) -> ReadOutcome:
+def text_reader(text: str) -> ReadOutcome:
     """Take a reply as it is."""
-    return ReadOutcome(text, None, None, status_of_text(finish_reason))
+    return ReadOutcome(text, None)
+
+
+def content_of(text: str, form: Form, *, thought: bool = False) -> Content:
+    """Return what a reply has: the only place that says so. `thought`: the model thought before it.
+
+    >>> content_of(" \\n", "text"), content_of('{"text": "", "calls": [{"name": "ping"}]}', "tools")
+    ('empty', 'calls')
+    """
+    calls: Sequence[Any] = ()
+    if form == "tools":
+        text, calls = said_calls(text)
+    if calls or text.strip():
+        return "calls" if calls else "answer"
+    return "thinking" if thought else "empty"
 
 
 def messages_text(sent: Sequence[Message]) -> str:

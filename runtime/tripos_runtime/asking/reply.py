@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Generator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -40,6 +41,7 @@ REPAIR = {
     "en": "That reply could not be used: {error}. Reply again, with nothing but the JSON asked for.",
     "zh": "上面的回复无法使用：{error}。请重新回复，只输出所要求的 JSON。",
 }
+_USAGE = ("tokens_in", "tokens_out", "tokens_reasoning", "cost_usd")
 CONTEXT_EXCEEDED = "R0107"
 """The answer of a provider where a prompt passes the context of its model."""
 
@@ -105,22 +107,27 @@ class First:
 
 
 def first_replies(asked: SentRequest, samples: int = 1, number: int = 0) -> ReplyProgram[list[First]]:
-    """Return the first replies to a question for so many samples from `number` on, one request for all of them."""
-    sent, left_out = asked.sent, asked.left_out
+    """Return the first replies to a question for so many samples from `number` on, one request for all of them. They
+    are fewer than that, and one at least, if the server passes over `n` or broke some off: the others are asked for."""
+    sent, left_out, attempts = asked.sent, asked.left_out, 0
     while True:
         came = yield asked.request(sent, samples, number)
         if isinstance(came, Called):
             break
         assert isinstance(came, ModelError)
+        came.attempts += attempts
+        attempts = came.attempts
         less = asked.shorter(left_out) if asked.shorter is not None and came.code == CONTEXT_EXCEEDED else None
         if less is None:
-            return [First(came, asked.sent, left_out)] * samples
+            further = came.of_further_sample()
+            return [First(came, asked.sent, left_out), *[First(further, asked.sent, left_out)] * (samples - 1)]
         left_out, sent = less
-    # The attempts and the wait were the same for all of them.
-    replies = (came.reply, *came.reply.others)[:samples]
-    found = [First(Called(reply, came.attempts, came.latency_s, came.batch_id), sent, left_out) for reply in replies]
-    missing = ModelError("R0111", f"`{asked.model.name}` sent fewer replies than it was asked for", "")
-    return found + [First(missing, asked.sent, left_out)] * (samples - len(found))
+    # The wait was the same for all of them; the requests are the first one's, as the tokens of the prompt are.
+    requests = [attempts + came.attempts, *[0] * (samples - 1)]
+    return [
+        First(Called(reply, count, came.latency_s, came.batch_id), sent, left_out)
+        for reply, count in zip(came.reply.samples(samples), requests, strict=False)
+    ]
 
 
 def settled(asked: SentRequest, first: First | Draft, number: int = 0) -> ReplyProgram[Answer]:
@@ -131,7 +138,7 @@ def settled(asked: SentRequest, first: First | Draft, number: int = 0) -> ReplyP
     columns: dict[str, Any] = {"messages": messages_text(sent), **NO_REPLY}
     if isinstance(first, First) and isinstance(first.came, ModelError):
         error = first.came
-        columns |= {"attempts": 1, "error": f"{error.code} {error.message}", "status": error.status}
+        columns |= {**_taken(error), "error": f"{error.code} {error.message}", "status": error.status}
         return Answer(error.status, None, None, prompt, columns)
     columns |= first.columns if isinstance(first, Draft) else _columns(first.came)  # type: ignore[arg-type]
     outcome = yield from _read(asked.question, columns)
@@ -172,9 +179,13 @@ def _repaired(
     said = Message("assistant", unmarked(columns["reply"])), Message("user", unmarked(note))
     came = yield asked.request((*sent, *said), 1, number)
     if not isinstance(came, Called):
-        columns["attempts"] += 1
+        assert isinstance(came, ModelError)
+        columns["attempts"] += came.attempts
+        taken = _taken(came)
+        for key in _USAGE if came.took is not None else ():
+            columns[key] = _sum(columns[key], taken[key])
         return before  # what the first reply gave stands
-    second = _columns(came)
+    second = _columns(replace(came, reply=came.reply.samples(1)[0]))
     for key in UNUSED:
         columns[key] = _sum(columns[key], second[key])
     columns |= {"model_served": second["model_served"], "batch_id": second["batch_id"]}
@@ -239,13 +250,16 @@ def _columns(called: Called) -> dict[str, Any]:
         "model_served": reply.model_served,
         "logprobs": reply.logprobs,
         "attempts": called.attempts,
-        "tokens_in": reply.tokens_in,
-        "tokens_out": reply.tokens_out,
-        "tokens_reasoning": reply.tokens_reasoning,
-        "cost_usd": reply.cost_usd,
+        **{key: getattr(reply, key) for key in _USAGE},
         "latency_s": called.latency_s,
         "batch_id": called.batch_id,
     }
+
+
+def _taken(error: ModelError) -> dict[str, Any]:
+    """Return the columns of what a call without a reply took."""
+    usage = {} if error.took is None else {key: getattr(error.took, key) for key in _USAGE}
+    return {"attempts": error.attempts, **usage}
 
 
 def _usable(outcome: ReadOutcome) -> int:

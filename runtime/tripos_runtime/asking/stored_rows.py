@@ -6,13 +6,14 @@ makes of it, the status, and what was really sent for it, which may be less than
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from tripos_compiler.language.library import Dialogue
 from tripos_runtime.asking.ledger import Row
 from tripos_runtime.asking.question import Answer, Draft, PreparedQuestion, as_one_text
+from tripos_runtime.asking.statuses import OK, TRUNCATED
 from tripos_runtime.models import Message
 
 DRAFT: Final = (
@@ -24,14 +25,17 @@ DRAFT: Final = (
 
 def answer_of(row: Row, question: PreparedQuestion) -> Answer:
     """Return the answer that a row of `samples` or `judgements` is to its question."""
-    text = row["reply"]
-    value: Any = None if text is None else question.read(row).value
-    return Answer(row["status"], text, value, as_one_text(messages_of(row)), {"error": row["error"]})
+    if row["reply"] is None:
+        return Answer(row["status"], None, None, as_one_text(messages_of(row)), {"error": row["error"]})
+    outcome = question.read(row)
+    text, status = (row["reply"], row["status"]) if outcome.scored else (None, outcome.status)
+    return Answer(status, text, outcome.value, as_one_text(messages_of(row)), {"error": row["error"]})
 
 
 def turn_of(row: Row) -> Answer:
     """Return the answer that a row of `turns` is; its columns are all of the row."""
-    return Answer(row["status"], row["text"], row["text"], "", row)
+    text = row["text"] if row["status"] in (OK, TRUNCATED) else None
+    return Answer(row["status"], text, text, "", row)
 
 
 def talk_of(row: Row) -> Answer:

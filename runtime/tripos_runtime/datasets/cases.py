@@ -10,8 +10,10 @@ from functools import cached_property, partial
 from typing import Any
 
 from tripos_compiler.language import (
+    Clustering,
     Drawn,
     PlacedItem,
+    RowClusters,
     Unavailable,
     allowed_cells,
     draw_subsets,
@@ -23,7 +25,7 @@ from tripos_compiler.source import DataError, dataclass
 from tripos_runtime.datasets.data_folders import DataFolders
 from tripos_runtime.datasets.row_store import Origins
 from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.datasets.slot_choice import Choice, chosen_slots, known_slots
+from tripos_runtime.datasets.slot_choice import Choice, chosen_slots, known_of, known_slots
 from tripos_runtime.datasets.slots import SlotSource
 from tripos_runtime.datasets.sources import Origin, SourceRow, Sources
 from tripos_runtime.datasets.trust import Trust
@@ -200,6 +202,36 @@ class CaseSource:
         for case in self._every(scenario):
             yield place_item(scenario, case.item_id, case.context, case.fields)
 
+    @cached_property
+    def clusters(self) -> RowClusters:
+        """The rows that were drawn together."""
+        return RowClusters(self.plan)
+
+    def cluster(self, case: Case) -> str | None:
+        """Return the cluster of a case; None if it is one of its own."""
+        return self.clusters.of(case.scenario.name, case.dataset, case.fields)
+
+    def clusterings(self, selection: Selection) -> tuple[Clustering, ...]:
+        """Return what the chosen cases are clustered by, where they share clusters; of those that are yet to be made,
+        as far as what they are made from says it."""
+        chosen = [each for each in selection.chosen(self.plan) if each.name in self.clusters.scenarios]
+        return self.clusters.count({each.name: list(self._members(each, selection)) for each in chosen})
+
+    def _members(self, scenario: Scenario, selection: Selection) -> Iterator[tuple[str, str]]:
+        """Yield the item and the cluster of each case."""
+        if not self._is_made(scenario) or scenario.rows is None or scenario.rows.dataset in self.sources.made.rows:
+            for case in self.of(scenario, selection):
+                yield case.item_id, self.cluster(case) or case.item_id
+            return
+        made = self.slots.by_name[scenario.rows.dataset]
+        if self.slots.is_listable(made):
+            for slot in chosen_slots(self.slots, scenario, selection):
+                known = known_of(self.slots, made, slot)
+                if made.alias is not None and slot.source is not None and not isinstance(slot.source, Mapping):
+                    known[made.alias] = slot.source
+                named = self.clusters.has_key(made.name, known)
+                yield slot.key, (self.clusters.of(scenario.name, made.name, known) if named else None) or slot.key
+
     def counts(self, selection: Selection) -> dict[str, int]:
         """Return how many cases of every chosen scenario are run."""
         return {scenario.name: self.count(scenario, selection) for scenario in selection.chosen(self.plan)}
@@ -265,6 +297,11 @@ class CaseSource:
         if whole or not self.slots.is_listable(self.slots.by_name[scenario.rows.dataset]):
             return most
         return sum(1 for _ in chosen_slots(self.slots, scenario, selection))
+
+    def unmade(self, selection: Selection) -> tuple[str, ...]:
+        """Return the data sets that models write in the run itself, those that others are made from among them."""
+        frozen = self.sources.made.frozen
+        return tuple(name for name in Choice(self.slots, selection).order if name not in frozen)
 
     def has_unmade(self, selection: Selection) -> bool:
         """Return true if models write rows of a chosen scenario in the run itself."""

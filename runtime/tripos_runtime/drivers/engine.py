@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from tripos_compiler.language import EvaluationStopped
+from tripos_compiler.language import EvaluationStopped, RowClusters
 from tripos_compiler.language.library import with_functions
 from tripos_compiler.plan import Plan, digest
 from tripos_compiler.source import dataclass
@@ -299,6 +299,7 @@ def membership_row(run_id: str, case: Case, marks: SubsetTags, models: Collectio
         "item_id": case.item_id,
         "subsets": marks.of(case),
         "models": None if models is None else sorted(models),
+        "cluster": marks.source.cluster(case),
     }
 
 
@@ -336,6 +337,8 @@ def work_name(
         chosen.append({name: sorted(items) for name, items in withheld.items()})
     if plan.subsets:
         chosen.append("marked")  # items that were listed before they were marked are listed again
+    if RowClusters(plan).scenarios:
+        chosen.append("clustered")  # the same of items that were listed without their clusters
     return digest([plan.digest, {role: list(models) for role, models in binding.answering.items()}, chosen])
 
 

@@ -263,7 +263,9 @@ class Live(Keeping):
         async def ask(names: list[str]) -> None:
             program = first_replies(asked, len(names), numbers[names[0]])
             replies = await run_reply(program, caller, lane, _no_draft)
-            await together([settle(name, first) for name, first in zip(names, replies, strict=True)])
+            left = names[len(replies) :]
+            answered = [settle(name, first) for name, first in zip(names, replies, strict=False)]
+            await together([*answered, *(ask([name]) for name in left)])
 
         fresh = [name for name in numbers if name not in firsts]
         most = max(1, caller.model.most_samples)

@@ -8,9 +8,9 @@ from dataclasses import field
 
 from tripos_compiler.plan import Plan, Scenario, digest
 from tripos_compiler.source import dataclass
-from tripos_runtime.asking import AGAIN, Ledger, Row
+from tripos_runtime.asking import Ledger, Row
 from tripos_runtime.datasets import Case
-from tripos_runtime.program import BoundTreatment, Conversation, Pair, Unit, is_kept, pairs_of, parts, split
+from tripos_runtime.program import BoundTreatment, Conversation, Pair, Unit, is_kept, lasting, pairs_of, parts, split
 from tripos_runtime.roles import RoleBinding
 
 BATCH = 64
@@ -117,6 +117,7 @@ class Lookup:
 
     def _kept(self, every: Iterable[Unit | Pair]) -> dict[str, str]:
         """Return the status of what the ledger has and need not be done again, by name."""
+        every = list(every)
         wanted: dict[str, dict[str, None]] = {}
         talks: dict[str, Conversation] = {}
         for part in every:
@@ -126,13 +127,12 @@ class Lookup:
                 talks[talk.name] = talk
         for talk in talks.values():
             wanted.setdefault("turns", {}).update(dict.fromkeys(talk.turns))
-        kept: dict[str, str] = {}
+        known: dict[str, str] = {}
         for table, asked in wanted.items():
             ids = list(asked)
-            for name, status in zip(ids, self.ledger.statuses(table, ids), strict=True):
-                if status is not None and status not in AGAIN:
-                    kept[name] = status
-        return kept
+            pairs = zip(ids, self.ledger.statuses(table, ids), strict=True)
+            known |= {name: status for name, status in pairs if status is not None}
+        return lasting(every, known, self.ledger.rows)
 
     def _rows(self, every: Iterable[Unit | Pair], kept: Mapping[str, str]) -> dict[str, Row]:
         wanted: dict[str, set[str]] = {"samples": set(), "judgements": set(), "turns": set()}

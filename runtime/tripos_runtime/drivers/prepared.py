@@ -23,11 +23,12 @@ from tripos_runtime.roles import (
     check_sight,
     embedding_roles,
     kin,
+    reply_lengths,
     unknown_sight,
     untaken,
     with_majority,
 )
-from tripos_runtime.scheduling import Budget, Limits, check_prices
+from tripos_runtime.scheduling import Budget, Limits, check_bounds, check_prices
 
 
 class HeldLock(Protocol):
@@ -113,9 +114,15 @@ class PreparedRun:
         """List the models of which nobody knows whether they take the images and files that they are shown."""
         return unknown_sight(self.plan, self.binding, self.wiring.takes)
 
-    def check_prices(self) -> None:
-        """Raise `BudgetError` where there is a budget in USD, and a model without a known price."""
+    def check_budget(self) -> None:
+        """Raise `BudgetError` if the budget is in USD and the price of a model is unknown, or if the budget bounds
+        usage and nothing bounds the replies of a model."""
         check_prices(self.models.values(), self.budget)
+        lengths = reply_lengths(self.plan, self.selection.chosen(self.plan), self.source.unmade(self.selection))
+        check_bounds(
+            ((where, self.models[name], most) for where, role, most in lengths for name in self.binding.of(role)),
+            self.budget,
+        )
 
 
 def prepare_run(

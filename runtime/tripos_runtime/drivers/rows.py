@@ -195,7 +195,7 @@ class ResultRows:
 
 def answered_turn(answer: Answer, left_out: int) -> Row:
     """The columns of a turn that its answer has."""
-    told = {"text": answer.text, "left_out": left_out, "batch_id": answer.columns.get("batch_id")}
+    told = {"text": answer.columns["reply"], "left_out": left_out, "batch_id": answer.columns.get("batch_id")}
     return told | {column: answer.columns[column] for column in OF_TURN}
 
 

@@ -25,7 +25,6 @@ from tripos_compiler.plan import (
     Settings,
 )
 from tripos_runtime.asking import (
-    AGAIN,
     FAILED,
     NO_OTHERS,
     NOT_APPLICABLE,
@@ -60,6 +59,7 @@ from tripos_runtime.program import (
     Unit,
     World,
     calls_of,
+    lasting,
     most_turns,
     pairs_of,
     parts,
@@ -214,8 +214,9 @@ class _Watcher:
         while batch := list(itertools.islice(cases, self.lookup.at_once())):
             units_of = [(case, self.lookup.units(case, self.alike[case.scenario.name])) for case in batch]
             found = [(case, units, pairs_of(units)) for case, units in units_of]
-            known = self._known([part for _, units, pairs in found for part in parts(units, pairs)])
-            kept = {name: status for name, status in known.items() if status not in AGAIN}
+            every = [part for _, units, pairs in found for part in parts(units, pairs)]
+            known = self._known(every)
+            kept = lasting(every, known, self.ledger.rows)
             left = [split(units, pairs, kept).open for _, units, pairs in found]
             todo = [part for each in left for part in each]
             rows = self._rows("samples", {c.name for u in todo for c in u.calls if c.table == "samples"} & kept.keys())

@@ -11,7 +11,7 @@ from tripos_compiler.language import Unavailable
 from tripos_compiler.language.library import BETWEEN
 from tripos_compiler.plan import Ask, ChoiceType, RecordType, SetType, Type
 from tripos_compiler.source import dataclass
-from tripos_runtime.asking import PARSE_FAILURE, PreparedQuestion, ReadOutcome, status_of_reply
+from tripos_runtime.asking import PARSE_FAILURE, PreparedQuestion, ReadOutcome
 from tripos_runtime.generate.author import MakingProgram
 from tripos_runtime.reading import schema_of
 
@@ -60,13 +60,13 @@ def among(question: PreparedQuestion, branches: Sequence[str], ask: Ask) -> Prep
     the field of the name of the walk; its other fields are kept as they were read."""
     record = ask.returns if isinstance(ask.returns, RecordType) else None
 
-    def reader(text: str, finish_reason: str | None) -> ReadOutcome:
-        outcome = question.reader(text, finish_reason)
+    def reader(text: str) -> ReadOutcome:
+        outcome = question.reader(text)
         if outcome.value is None:
             return outcome
         chosen = matched(outcome.value if record is None else outcome.value[ask.name], branches)
         if isinstance(chosen, str):
-            return ReadOutcome(None, None, chosen, status_of_reply(PARSE_FAILURE, finish_reason))
+            return ReadOutcome(None, None, chosen, PARSE_FAILURE)
         return ReadOutcome(chosen, chosen if record is None else {**outcome.parsed, ask.name: chosen})
 
     schema = question.schema

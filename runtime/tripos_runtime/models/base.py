@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import field
-from typing import Any, Literal, Protocol, runtime_checkable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import field, replace
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from tripos_compiler.language.library import Medium
 from tripos_compiler.plan import LEFT, Settings
@@ -26,6 +26,7 @@ class CodedError(Exception):
         self.hint = hint
 
 
+Amount = TypeVar("Amount", int, float)
 Contents = Callable[[Medium], bytes]
 """Gives the content of an image or another file. It raises `OSError` where that is not to be had."""
 
@@ -153,6 +154,39 @@ class Reply:
     others: tuple[Reply, ...] = ()
     """The further replies to a request for several. Each has its own share of the usage, and no further ones."""
 
+    def taking(self, more: Iterable[Reply]) -> Reply:
+        """Return this reply, which took what other ones did as well: what is unknown of one is unknown of all.
+
+        >>> lost = Reply("", "m", "error", 5, 1, None)
+        >>> found = Reply("hi", "m", "stop", 5, 2, 0.25).taking([lost])
+        >>> found.text, found.tokens_in, found.tokens_out, found.cost_usd
+        ('hi', 10, 3, None)
+        """
+        every = (self, *more)
+        return replace(
+            self,
+            tokens_in=_total([each.tokens_in for each in every]),
+            tokens_out=_total([each.tokens_out for each in every]),
+            cost_usd=_total([each.cost_usd for each in every]),
+            tokens_reasoning=_total([each.tokens_reasoning for each in every]),
+        )
+
+    def samples(self, wanted: int) -> tuple[Reply, ...]:
+        """Return the `wanted` first replies of a request. Further ones, which nobody asked for, are paid for all the
+        same: the first reply took what they did.
+
+        >>> every = Reply("a", "m", "stop", 10, 1, 0.0, others=(Reply("b", "m", "stop", 0, 2, 0.0),))
+        >>> [(each.text, each.tokens_out) for each in every.samples(1)]
+        [('a', 3)]
+        """
+        every = (replace(self, others=()), *self.others)
+        return (every[0].taking(every[wanted:]), *every[1:wanted]) if len(every) > wanted else every
+
+
+def _total(parts: Sequence[Amount | None]) -> Amount | None:
+    known = [part for part in parts if part is not None]
+    return sum(known[1:], known[0]) if known and len(known) == len(parts) else None
+
 
 @dataclass(frozen=True)
 class Price:
@@ -197,7 +231,7 @@ class Endpoint:
 class ModelError(CodedError):
     """A call that gave no reply.
 
-    R0101 unreachable, R0102 key, R0103 unknown model, R0104 rate limited, R0105 local model not installed, R0106 no
+    R0101 unreachable, R0102 key, R0103 unknown model, R0104 rate limited, R0105 a package is not installed, R0106 no
     such model file, R0107 context exceeded, R0108 content refused, R0109 timeout, R0110 bad request, R0111 server
     error.
 
@@ -216,6 +250,7 @@ class ModelError(CodedError):
         retryable: bool = False,
         fatal: bool = False,
         retry_after_s: float | None = None,
+        broken: bool = False,
     ) -> None:
         super().__init__(code, message, hint)
         self.status = status
@@ -225,6 +260,18 @@ class ModelError(CodedError):
         """No further call to this model can succeed."""
         self.retry_after_s = retry_after_s
         """How long the endpoint asks to be left alone, in seconds."""
+        self.broken = broken
+        """A reply came, and broke off: the endpoint answers."""
+        self.attempts = 1
+        """The number of requests that were made for the call."""
+        self.took: Reply | None = None
+        """The usage that the provider reported all the same, as a reply without a text; None if it reported none."""
+
+    def of_further_sample(self) -> ModelError:
+        """Return this error for a further sample of the same request, which made none of its own."""
+        error = ModelError(self.code, self.message, self.hint, status=self.status, retryable=self.retryable)
+        error.attempts = 0
+        return error
 
 
 def check_alone(name: str, endpoint: Endpoint | None) -> None:

@@ -49,6 +49,7 @@ from .needs import (
 from .pairs import (
     Pair as Pair,
     is_kept as is_kept,
+    lasting as lasting,
     pairs_of as pairs_of,
     parts as parts,
     split as split,

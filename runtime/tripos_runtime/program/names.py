@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeGuard
 
 from tripos_compiler.language import (
+    DIVIDED,
     PLACE,
     REPLIES,
+    Divided,
     Missing,
     NoValue,
     Unavailable,
@@ -15,6 +17,7 @@ from tripos_compiler.language import (
     elements,
     evaluate,
     names_in,
+    votes_in,
 )
 from tripos_compiler.language.library import Dialogue, transcript
 from tripos_compiler.plan import (
@@ -94,6 +97,8 @@ class Names:
         """Add what follows from what a model said."""
         self._replies.add(name)
         self.values[name] = value
+        if votes_in(value) is not None:
+            self.values[DIVIDED] = {**self.values.get(DIVIDED, {}), name: frozenset((name,))}
 
     def gave_by_judge(self, step: Verdict, judge: str, value: Any) -> None:
         """Keep what one judge of a panel said of each element, beside what all of it came to."""
@@ -105,6 +110,7 @@ class Names:
             return self
         found = Names(self.values)
         found.values[verdict] = self._by_judge[verdict, judge]
+        found.values[DIVIDED] = {name: of for name, of in self.values.get(DIVIDED, {}).items() if name != verdict}
         return found
 
     def found(self, step: Retrieve, value: Any) -> None:
@@ -260,7 +266,7 @@ def shown(text: str | None, value: Any) -> Any:
 def said(step: Verdict, scorer: Scorer, answers: Sequence[Sequence[Answer]]) -> Any:
     """Return the value that an expression sees, from the replies of each judge: what the judge gave; of a panel the
     mean, or what more than half of it said where that is true, false or a name. Where one of them gave none there is
-    none, for the reason that it has, and where no name has more than half."""
+    none, for the reason that it has. Where no name has more than half, the votes decide a condition on it."""
     values: list[Said] = []
     for replies in answers:
         told = [(each.value or {}).get(VERDICT, (None, each.status)) for each in replies]
@@ -270,8 +276,7 @@ def said(step: Verdict, scorer: Scorer, answers: Sequence[Sequence[Answer]]) -> 
         values.append(value)
     if scorer.gives is not None and scorer.gives.kind == "choice":
         most = max(values, key=values.count)
-        divided = f"no answer of `{scorer.name}` has more than half of the panel"
-        return most if 2 * values.count(most) > len(values) else Missing(step.name, UNDEFINED, divided)
+        return most if 2 * values.count(most) > len(values) else Divided(step.name, scorer.name, values)
     numbers = [float(value) for value in values]
     mean = sum(numbers) / len(numbers)
     kind = None if scorer.gives is None else scorer.gives.kind

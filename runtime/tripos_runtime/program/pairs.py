@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
-from tripos_compiler.plan import Compare
-from tripos_runtime.asking import comparison_id, judgement_id
+from tripos_compiler.plan import Ask, Compare, Converse, Grade, Retrieve, SampleList, Verdict
+from tripos_runtime.asking import AGAIN, Row, comparison_id, judgement_id
 from tripos_runtime.program.calls import Conversation, StepCall
 from tripos_runtime.program.names import Names
 from tripos_runtime.program.units import Unit
+
+FindRows = Callable[[str, Collection[str]], Mapping[str, Row]]
+"""Gives the rows of a table that a ledger has, by name."""
 
 
 class Pair:
@@ -27,12 +30,12 @@ class Pair:
         self.step, self.first, self.second = step, first, second
         role = self.bound.role_of(step)
         judges = self.bound.binding.of(role)
-        samples = self._built_on()
+        samples, judged = self._built_on(), self._judged_on()
         by = self.bound.binding.identity_of
         self.calls = [
             StepCall(
                 "judgements",
-                judgement_id(step.judgement, samples, by(judge), number),
+                judgement_id(step.judgement, judged, by(judge), number),
                 role,
                 judge,
                 step,
@@ -50,6 +53,11 @@ class Pair:
         samples = [name for side in (self.first, self.second) for name in side.upstream(self.step.needs)]
         return [*samples, *self.bound.makers[self.step.fingerprint]]
 
+    def _judged_on(self) -> list[str]:
+        """Return what names the reply of a judge: of the above what its arguments build on."""
+        samples = [name for side in (self.first, self.second) for name in side.upstream(self.step.judged)]
+        return [*samples, *self.bound.judged_makers[self.step.fingerprint]]
+
     @property
     def sides(self) -> tuple[Unit, Unit]:
         """Both units, in this order."""
@@ -58,7 +66,7 @@ class Pair:
     @property
     def given_binding(self) -> str:
         """The binding of what is said outside the run in the place of the step's judge, whoever says it."""
-        return judgement_id(self.step.judgement, self.pattern._built_on(), "")
+        return judgement_id(self.step.judgement, self.pattern._judged_on(), "")
 
     @property
     def pattern(self) -> Pair:
@@ -132,6 +140,50 @@ def split(units: Sequence[Unit], pairs: Sequence[Pair], kept: Mapping[str, str])
         open_,
         [pair for pair in pairs if is_kept(pair, kept)],
     )
+
+
+def lasting(every: Iterable[Unit | Pair], statuses: Mapping[str, str], rows: FindRows) -> dict[str, str]:
+    """Return the statuses of the results that need not be done again, by name: without those that a later run tries
+    again. What builds on a reply that broke off, and that an earlier version took for an answer, is done again too."""
+    kept = {name: status for name, status in statuses.items() if status not in AGAIN}
+    again = statuses.keys() - kept.keys()
+    if not again:
+        return kept
+    every = [*every]
+    if kept.keys().isdisjoint(_built_on(every, again)):
+        return kept
+    found = [each for table in ("samples", "judgements", "turns") for each in rows(table, again).items()]
+    broken = {name for name, row in found if row["status"] not in AGAIN}
+    lost = _built_on(every, broken)
+    return {name: status for name, status in kept.items() if name not in lost}
+
+
+def _built_on(every: Iterable[Unit | Pair], replies: Collection[str]) -> set[str]:
+    """Return the names of the results of units and pairs that build on some replies."""
+    found: set[str] = set()
+    for part in every:
+        if isinstance(part, Pair):
+            if not (found | set(replies)).isdisjoint(part._built_on()):
+                found.update(name for _, name in part.results)
+            continue
+        for talk in part.talks.values():
+            place = next((place for place, name in enumerate(talk.turns) if name in replies), None)
+            found.update(() if place is None else (talk.name, *talk.turns[place + 1 :]))
+        for step in part.bound.treatment.steps:
+            if isinstance(step, Retrieve | SampleList | Compare):
+                continue
+            if (found | set(replies)).isdisjoint(part.upstream(step.needs)):
+                continue
+            match step:
+                case Ask():
+                    found.add(part.samples[step.name])
+                case Converse():
+                    found.update((part.talks[step.name].name, *part.talks[step.name].turns))
+                case Grade() | Verdict():
+                    found.update((*part.verdicts.get(step.name, ()), *(c.name for c in part.calls if c.step is step)))
+            scores = (names for (own, _), names in part.scores.items() if own == step.fingerprint)
+            found.update(name for names in scores for name in names.values())
+    return found
 
 
 def is_kept(part: Unit | Pair, kept: Mapping[str, str]) -> bool:

@@ -75,6 +75,13 @@ class BoundTreatment:
         return {step.fingerprint: made_by(self.plan, step, self.binding.answering) for step in steps}
 
     @cached_property
+    def judged_makers(self) -> dict[str, tuple[str, ...]]:
+        """Return who made the data sets that the arguments of every judge look into, by fingerprint of the step."""
+        judging = (step for step in self.treatment.steps if isinstance(step, Judging))
+        asked = {step.fingerprint: step.model_copy(update={"when": None, "earlier": None}) for step in judging}
+        return {name: made_by(self.plan, step, self.binding.answering) for name, step in asked.items()}
+
+    @cached_property
     def columns(self) -> frozenset[str]:
         """The fingerprints of what measures look at, which is kept like scores and is none."""
         return frozenset(step.fingerprint for step in self.treatment.steps if isinstance(step, Column))
@@ -216,12 +223,12 @@ class Unit:
                     self.scores[step.fingerprint, None] = names
 
     def _name_grade(self, step: Grade) -> None:
-        role, samples = self.bound.role_of(step), self._built_on(step)
+        role, samples, judged = self.bound.role_of(step), self._built_on(step), self._judged_on(step)
         titles = step.metrics or (step.name,)
         asked = [(role, each, number) for each in self.judges(step) for number in self.bound.repeats(step, each)]
         asked += [(then, each, 0) for then, each in self.stronger(step)]
         for by, evaluator, number in asked:
-            name = judgement_id(step.judgement, samples, self._by(evaluator), number)
+            name = judgement_id(step.judgement, judged, self._by(evaluator), number)
             self.calls.append(StepCall("judgements", name, by, evaluator, step, number=number))
         for evaluator in self.evaluators(step):
             names = {title: score_id(step.fingerprint, samples, title, self._by(evaluator)) for title in titles}
@@ -254,9 +261,7 @@ class Unit:
         self.calls += [StepCall("samples", name, ask.role, answers, ask) for name in names]
 
     def _name_verdict(self, step: Verdict) -> None:
-        # What builds on no reply is about the row alone, and the same for every model that is compared on it.
-        replied = any(name not in self.bound.retrieved for name in step.needs)
-        about = [*([] if replied else [self.case.item_id]), *self._built_on(step)]
+        about = self._judged_on(step)
         role, names = self.bound.role_of(step), self.verdicts.setdefault(step.name, [])
         places = places_of(step, self.case.names, self.bound.yielded) if step.loops else []
         for evaluator in self.evaluators(step):
@@ -275,6 +280,16 @@ class Unit:
     def _built_on(self, step: Ask | Converse | Score | Column | Judging) -> list[str]:
         """Return what names the result of a step: what it builds on, and who made what it looks into."""
         return [*self.upstream(step.needs), *self.bound.makers[step.fingerprint]]
+
+    def _judged_on(self, step: Grade | Verdict) -> list[str]:
+        """Return what names the reply of a judge: what its arguments build on, and who made what they look into. The
+        same call has one reply, whatever the conditions of the scores that use it."""
+        # What builds on no reply is about the row alone, and the same for every model that is compared on it.
+        replied = any(name not in self.bound.retrieved for name in step.judged)
+        return [*([] if replied else [self.case.item_id]), *self._shown(step)]
+
+    def _shown(self, step: Grade | Verdict) -> list[str]:
+        return [*self.upstream(step.judged), *self.bound.judged_makers[step.fingerprint]]
 
     def upstream(self, needs: Sequence[str]) -> list[str]:
         """Return the names of the replies and judgements that these steps yield, and what else names what they do."""
@@ -312,7 +327,7 @@ class Unit:
 
     def given_binding(self, step: Grade | Verdict) -> str:
         """Return the binding of what is said outside the run in the place of a step's judge, whoever says it."""
-        return judgement_id(step.judgement, self.pattern._built_on(step), "")
+        return judgement_id(step.judgement, self.pattern._shown(step), "")
 
     def last_reply(self, needs: Sequence[str]) -> str | None:
         """Return the name of the last reply among what these steps yield; None where there is none."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tripos_runtime.reading.plain_text import bool_in, elements_in
+from tripos_compiler.language.replies.truth import read_truth
+from tripos_runtime.reading.plain_text import elements_in
 
 
 class Unreadable(Exception):
@@ -53,7 +54,7 @@ def as_bool(raw: Any) -> bool:
     """Return a truth value, also of a word that says one."""
     if isinstance(raw, bool):
         return raw
-    found = bool_in(raw) if isinstance(raw, str) else None
+    found = read_truth(raw) if isinstance(raw, str) else None
     if found is None:
         raise Unreadable(f"`{short(str(raw))}` is neither yes nor no")
     return found

@@ -24,6 +24,17 @@ STRUCTURE = re.compile(r"""\\.|[{}\[\],:"'“”：，]""", re.DOTALL)
 CLOSERS = {'"': '"', "'": "'", "“": '”"', "”": '”"'}
 AFTER_STRING = re.compile(r"\s*(?:[,:}\]，：]|\Z)")
 LIST_START = re.compile(r"""\[\s*["'“{\[\d-]""")
+BRACKET = re.compile(r"[{\[]")
+LATEX = re.compile(r"(?:\\[A-Za-z]{1,18}\s?|[\^_\\])\Z")
+"""Before a bracket of LaTeX: `\\boxed{2:3}` is no object."""
+BARE = re.compile(
+    r"""("(?:[^"\\\n]|\\.)*")"
+    r"|([:\[,]\s*)(?=[-+–~<>≈≤≥±$€£¥₹.½⅓¼¾\\\d负约])(?!-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?\s*[,}\]]\s*(?:["'}\]]|\Z))"""
+    r"""((?:[-–]?[$€£¥₹]\s?[-–]?\d{1,3}(?:,\d{3})+)?[^"'“”{}\[\],\n]*[^"'“”{}\[\],\n\s])(?=\s*[,}\]])"""
+)
+"""Strings, and values that are numbers in no notation of JSON: `3/4`, `10⁵`."""
+JSON_NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:[eE][-+]?\d+)?")
+COMMENT = "//"
 WIDE_COLON = re.compile(r"""["”]\s*：""")
 WIDE_COMMA = re.compile(r"""，(?=\s*["“])""")
 DECODER = json.JSONDecoder(parse_constant=lambda _: None)
@@ -70,8 +81,10 @@ def find_all(text: str) -> list[FoundJson]:
 
 
 def _next_bracket(text: str, position: int) -> int | None:
-    places = [place for place in (text.find("{", position), text.find("[", position)) if place >= 0]
-    return min(places, default=None)
+    found = BRACKET.search(text, position)
+    while found is not None and LATEX.search(text, max(0, found.start() - 20), found.start()) is not None:
+        found = BRACKET.search(text, found.end())
+    return None if found is None else found.start()
 
 
 def _value_at(text: str, start: int, steps: list[int]) -> tuple[Any, int, bool]:
@@ -99,6 +112,7 @@ def _repaired(text: str, steps: list[int]) -> dict[str, Any] | list[Any] | None:
     import json_repair  # replies that need it are few, and it takes memory
 
     narrow = WIDE_COMMA.sub(",", WIDE_COLON.sub('":', text))
+    narrow = BARE.sub(_quoted, narrow)
     try:
         value = _clean(json_repair.loads(_Counted(narrow, steps), strict=True, skip_json_loads=True))
     except Exception:
@@ -106,6 +120,14 @@ def _repaired(text: str, steps: list[int]) -> dict[str, Any] | list[Any] | None:
         return None
     # Prose in brackets comes back as a value of the other kind.
     return value if isinstance(value, dict if text.startswith("{") else list) else None
+
+
+def _quoted(found: re.Match[str]) -> str:
+    """A number that JSON does not write so, as a string; all else as it is."""
+    said = found[3]
+    if said is None or JSON_NUMBER.fullmatch(said) is not None or COMMENT in said:
+        return found[0]
+    return f"{found[2]}{json.dumps(said.strip(), ensure_ascii=False)}"
 
 
 class _TooManySteps(Exception):

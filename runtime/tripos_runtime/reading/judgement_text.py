@@ -6,42 +6,25 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-from tripos_compiler.language.replies.locales import DEFAULT, plain_numbers
+from tripos_compiler.language.replies.locales import DEFAULT
+from tripos_compiler.language.replies.names import fold
+from tripos_compiler.language.replies.text import ReplyText
 from tripos_compiler.plan import Metric
 from tripos_compiler.source import dataclass
 from tripos_runtime.reading.json_text import FoundJson, find_all
+from tripos_runtime.reading.keys import REASON_KEYS
 from tripos_runtime.reading.plain_text import (
     OddNumberError,
-    fold,
     has_unread_brackets,
     is_refusal,
     number_in,
-    numbers_alone,
     too_long,
 )
 
 SCORE_KEYS = frozenset({"score", "value", "rating", "points", "grade", "mark", "得分", "分数", "评分", "分值", "打分"})
-REASON_KEYS = frozenset(
-    {
-        "reason",
-        "reasoning",
-        "comment",
-        "comments",
-        "rationale",
-        "explanation",
-        "justification",
-        "feedback",
-        "理由",
-        "原因",
-        "评语",
-        "说明",
-        "解释",
-        "评价",
-        "依据",
-    }
-)
 NAME_KEYS = frozenset({"metric", "name", "criterion", "dimension", "指标", "维度", "标准", "评价指标"})
 ASIDE = re.compile(r"[(（]([^()（）]*)[)）]")
+NOT_ONE = "the score is not one number"
 DEEPEST = 3
 """Levels of objects that may stand around a judgement."""
 
@@ -73,25 +56,28 @@ def read_metrics(metrics: Sequence[Metric], text: str, locale: str = DEFAULT) ->
     """
     if (error := too_long(text)) is not None:
         return MetricReads({metric.name: _failure(error) for metric in metrics})
+    text = ReplyText.parse(text).answer
     best: MetricReads | None = None
     found = find_all(text)
     for one in found:
         reads = _reads(metrics, one, locale)
         if best is None or _scored(reads) > _scored(best):
             best = reads
-    if best is not None and any(isinstance(one.value, dict | list) for one in found):
+    if best is not None and any(_holds_objects(one.value) for one in found):
         return best
     if is_refusal(text):
         refused = MetricRead(None, "refused", error="the judge refused")
         return MetricReads({metric.name: refused for metric in metrics})
     if len(metrics) == 1:
-        if has_unread_brackets(text):
-            scores = [_score(metrics[0], place, None) for place in numbers_alone(plain_numbers(text, locale))]
-        else:
-            scores = [_score(metrics[0], text, locale)]
-        agreed = bool(scores) and all(one == scores[0] for one in scores)
-        return MetricReads({metrics[0].name: scores[0] if agreed else _failure("the reply holds no JSON")})
+        score = _score(metrics[0], text, locale)
+        unread = score.error == NOT_ONE and has_unread_brackets(text)
+        return MetricReads({metrics[0].name: _failure("the reply holds no JSON") if unread else score})
     return MetricReads({metric.name: _failure("the reply holds no JSON") for metric in metrics})
+
+
+def _holds_objects(value: Any) -> bool:
+    """Return true for what may hold judgements; `[1]` is a reference."""
+    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(part, dict) for part in value))
 
 
 def _scored(reads: MetricReads) -> int:
@@ -172,7 +158,7 @@ def _find(entry: dict[str, Any], keys: frozenset[str]) -> list[Any]:
     return [part for name, part in entry.items() if fold(name) in keys]
 
 
-def _score(metric: Metric, entry: Any, locale: str | None) -> MetricRead:
+def _score(metric: Metric, entry: Any, locale: str) -> MetricRead:
     reason = None
     if isinstance(entry, dict):
         reasons = [part for part in _find(entry, REASON_KEYS) if isinstance(part, str)]
@@ -193,7 +179,7 @@ def _score(metric: Metric, entry: Any, locale: str | None) -> MetricRead:
     except OddNumberError as error:
         return _failure(str(error), reason)
     if value is None:
-        return _failure("the score is not one number", reason)
+        return _failure(NOT_ONE, reason)
     placed = metric.placed(value)
     if placed is None:
         return _failure(f"{value:g} is not in {metric.low}..{metric.high}", reason)

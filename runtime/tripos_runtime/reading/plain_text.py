@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from tripos_compiler.language.replies.locales import DEFAULT, ODD, convention_of, odd_number, plain_numbers
+from tripos_compiler.language.replies.locales import DEFAULT, ODD, convention_of
+from tripos_compiler.language.replies.names import fold, read_name
+from tripos_compiler.language.replies.number_text import number_text
+from tripos_compiler.language.replies.numbers import NumberReading, odd_reason, read_listed, read_number
 from tripos_compiler.language.replies.text import nfkc
 
 T = TypeVar("T")
 
 SHORT = 80
 """Characters of a text so short that the one number or name in it is what it says."""
-NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3}){1,100}|\d{1,300})(?:\.\d{1,300})?"
-LONE_NUMBER = re.compile(rf"(?<![\w.,/])({NUMBER})(?![\w]|[.,/]\d)(?!\s*%)")
-FRACTION = re.compile(rf"(?<![\w.,/])({NUMBER})\s*(?:/|out of|of)\s*(\d+)(?![\w.,]?\d|\s*/)", re.I)
-ASIDE = re.compile(r"\([^()]*\)")
-UNIT = re.compile(r"(?<=\d)\s*(?:分|points?\b|pts?\b|stars?\b)")
 MARKUP = re.compile(r"\\boxed\{([^{}]*)\}|[*`#$]+")
 LABEL = (
     r"(?:score|rating|mark|grade|answer|result|option|choice|得分|评分|分数|答案|结果|选项|选择|选)"
     r"[^\S\n]*+(?:is|:|=|为|是|应该是|应为)*[^\S\n]*+"
 )
-NUMBER_ALONE = re.compile(rf"\W*(?:{LABEL})?{NUMBER}(?:\s*+(?:/|out of)\s*+\d+)?\s*+(?:[.。]\s*+)?", re.I)
-LABELLED_NUMBER = re.compile(LABEL + rf"{NUMBER}(?![\w]|[.,/-]\d)", re.I)
 BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
 BRACKET = re.compile(r"[\[\]{}]")
 JSON_BEGUN = re.compile(r"""\{\s*["'“]|\[\s*["“{\[]""")
@@ -36,12 +32,6 @@ COLON = re.compile("[:：]")
 MOST_COLONS = 32
 """An answer stands by itself behind the last colons of a line; a line of many costs a place for each."""
 SEPARATOR = re.compile(r"[,;，；、]")
-TRUE = ("true", "yes", "是", "是的", "对", "对的", "正确")
-FALSE = ("false", "no", "否", "不是", "错", "错的", "错误", "不对", "不正确")
-BOOLS = dict.fromkeys(TRUE, True) | dict.fromkeys(FALSE, False)
-STATED_BOOLS = ("true", "false", "正确", "错误", "不正确")
-"""Words that answer a question wherever they stand; `no` and `是` are also ordinary parts of sentences."""
-NEGATED = re.compile(r"\b(?:not|neither|nor|none|never|cannot)\b|n't\b|不|非|没", re.I)
 REFUSAL = re.compile(
     r"(?:(?:(?:i|we)(?:'m|'re| am| are))?\s*(?:really |very |so |truly )?(?:sorry|afraid)"
     r"|i (?:must )?apologi[sz]e|unfortunately)\b.{0,60}?"
@@ -58,86 +48,28 @@ MOST_CHARACTERS = 1_000_000
 """Longer replies are a `parse_failure`: no answer has as many characters, and a model that repeats itself has more."""
 
 
-def fold(name: str) -> str:
-    """Return a name without what writers vary: case, width, spaces and punctuation.
-
-    >>> fold("Factual_Accuracy") == fold("factual accuracy:"), fold("（深度）")
-    (True, '深度')
-    """
-    return re.sub(r"[\W_]+", "", nfkc(name).casefold())
-
-
 class OddNumberError(ValueError):
     """Digits that are no number as their locale writes numbers, and may mean two things; the text says which."""
 
 
-def number_in(text: str, scale: int | None = None, locale: str | None = DEFAULT) -> int | float | None:
-    """Return the one number that a text states, or `None`. `8/10` is 8, where `scale` is 10 or unknown. Whole numbers
-    are exact. `locale` says how numbers are written; None where they are plain, as `plain_numbers` gives them.
+def number_in(text: str, scale: int | None = None, locale: str = DEFAULT) -> int | float | None:
+    """Return the one number that a text states, or `None`. With a `scale`, `8/10` is 8 where it is 10. Whole numbers
+    are exact. `locale` says how numbers are written.
 
     Raises `OddNumberError` where it depends on digits that another locale would read otherwise.
 
-    >>> number_in("Score: 8/10"), number_in("7 分（满分10分）"), number_in("between 7 and 8"), number_in("4/5", 10)
-    (8, 7, None, None)
+    >>> number_in("Score: 8/10", 10), number_in("7 分（满分10分）", 10), number_in("between 7 and 8"), number_in("3/4")
+    (8, 7, None, 0.75)
     >>> number_in("2.000 €", locale="de"), number_in("2.000 €"), number_in("5 (not 2,5)")
-    (2000, 2.0, 5)
+    (2000, 2, 5)
     """
-    plain = text if locale is None else plain_numbers(text, locale)
-    odd = ODD.search(plain)
-    if odd is None:
-        return _number_in(plain, scale)
-    one, other = (_number_in(ODD.sub(digit, plain), scale) for digit in "12")
-    if one != other:
-        raise OddNumberError(odd_number(odd[1], locale or ""))
-    return one
+    return _settled(read_number(text, locale, "stated", scale), locale)
 
 
-def _number_in(text: str, scale: int | None) -> int | float | None:
-    plain = UNIT.sub("", ASIDE.sub("", _without_marks(text)))
-    if scale is not None and any(float(mark[2]) != scale for mark in FRACTION.finditer(plain)):
-        return None
-    plain = FRACTION.sub(r"\1", plain)
-    labelled = re.findall(LABEL + rf"({NUMBER})(?![\w]|[.,/-]\d)", plain, re.I)
-    for candidates in (labelled, LONE_NUMBER.findall(_brief(plain))):
-        values = {_number(number.replace(",", "")) for number in candidates}
-        if values:
-            return values.pop() if len(values) == 1 else None
-    return None
-
-
-def named_in(text: str, spellings: Mapping[str, T], mentions: Iterable[str] = ()) -> T | None:
-    """Return what the one name in a text stands for, or `None`. `spellings` maps names to values; a name counts where
-    it is the whole text, follows a label (`answer: B`) or opens the text (`B. Paris`), and those of `mentions` wherever
-    they are the only ones of a short text.
-
-    >>> named_in("The answer is (B).", {"A": 1, "B": 2}), named_in("A or B", {"A": 1, "B": 2}, "AB")
-    (2, None)
-    """
-    plain = _without_marks(text).strip()
-    folded = {fold(name): value for name, value in spellings.items()}
-    if fold(plain) in folded:
-        return folded[fold(plain)]
-    names = sorted(spellings, key=lambda name: (-len(name), name))
-    one = "|".join(re.escape(_without_marks(name)) for name in names)
-    if not one:
-        return None
-    labelled = re.findall(LABEL + rf"""[("'\[]*({one}){_edge("after")}""", plain, re.I)
-    opening = re.findall(rf"""\A[("'\[]*({one})["'\])]*(?:[.):,;]|\s+-|\n|\Z)""", plain, re.I)
-    for candidates in (labelled, opening):
-        values = [folded[fold(name)] for name in candidates]
-        if values:
-            return values[0] if all(value == values[0] for value in values) else None
-    brief = _brief(plain)
-    if NEGATED.search(re.sub(f"{_edge('before')}(?:{one}){_edge('after')}", "", brief, flags=re.I)):
-        return None
-    # A single letter is a word of its own in lower case, so it counts only as it is written.
-    mentioned = [name for name in sorted(set(mentions), key=lambda name: (-len(name), name)) if name]
-    values = []
-    for name in mentioned:
-        pattern = _edge("before") + re.escape(_without_marks(name)) + _edge("after")
-        brief, times = re.subn(pattern, " ", brief, flags=re.I if len(name) > 1 else 0)
-        values += [folded[fold(name)]] * min(times, 1)
-    return values[0] if values and all(value == values[0] for value in values) else None
+def _settled(found: NumberReading, locale: str) -> int | float | None:
+    if (reason := odd_reason(found, locale)) is not None:
+        raise OddNumberError(reason)
+    return found.value
 
 
 def told_apart(names: Sequence[str]) -> bool:
@@ -172,15 +104,6 @@ def symbol_in(text: str, names: Sequence[str]) -> str | None:
 def _tight(text: str) -> str:
     """Return a text without the space around its signs."""
     return re.sub(r"\s*([^\w\s])\s*", r"\1", nfkc(text).strip())
-
-
-def bool_in(text: str) -> bool | None:
-    """Return what a text answers to a yes-or-no question, or `None`.
-
-    >>> bool_in("Yes, because it rains"), bool_in("不对"), bool_in("it is not true")
-    (True, False, None)
-    """
-    return named_in(text, BOOLS, STATED_BOOLS)
 
 
 def has_unread_brackets(text: str) -> bool:
@@ -218,19 +141,6 @@ def unenclosed(text: str) -> str:
     return enclosed[1] if enclosed else text
 
 
-def numbers_alone(text: str) -> list[str]:
-    """Return the places that hold a number and nothing else, and the numbers with a label (`the answer is 7`).
-
-    >>> numbers_alone("The set {1, 2} has two.\\nAnswer: 2"), numbers_alone("I give {8 points")
-    (['Answer: 2', '2', 'Answer: 2'], [])
-    """
-    places = places_in(text)
-    labelled = [] if JSON_BEGUN.search(text) else [mark[0] for mark in LABELLED_NUMBER.finditer(_without_marks(text))]
-    return [
-        place for place in places if NUMBER_ALONE.fullmatch(UNIT.sub("", ASIDE.sub("", _without_marks(place))))
-    ] + labelled
-
-
 def names_alone(text: str, spellings: Iterable[str]) -> list[str]:
     """Return the places that one of the names fills, opens or stands in with a label; so may the text as a whole.
 
@@ -239,7 +149,7 @@ def names_alone(text: str, spellings: Iterable[str]) -> list[str]:
     """
     whole = [] if JSON_BEGUN.search(text) or BRACKET.match(text.strip()) else [text]
     names = {name: name for name in spellings}
-    return [place for place in (*whole, *places_in(text)) if named_in(place, names) is not None]
+    return [place for place in (*whole, *places_in(text)) if read_name(place, names) is not None]
 
 
 def elements_in(text: str) -> list[str]:
@@ -254,29 +164,23 @@ def elements_in(text: str) -> list[str]:
     return [piece for piece in stripped if piece]
 
 
-def numbers_listed(text: str, locale: str | None) -> list[str]:
-    """Return the elements of a list of numbers, which are plain then. A comma is part of a number where something else
-    parts them, or as the locale has it.
+def numbers_listed(text: str, locale: str) -> list[int | float | None]:
+    """Return the elements of a list of numbers, `None` for those that are none. A comma is part of a number where
+    something else parts them, or as the locale has it.
 
     Raises `OddNumberError` where one comma may part two numbers or the thousands of one.
 
     >>> numbers_listed("1,5, 2,5", "de"), numbers_listed("1,234, 5", "en"), numbers_listed("1,2", "en")
-    (['1.5', '2.5'], ['1234', '5'], ['1', '2'])
+    ([1.5, 2.5], [1234, 5], [1, 2])
     """
-    if locale is None:
-        return elements_in(text)
+    plain = number_text(text, locale)
     convention = convention_of(locale)
     if convention is not None and convention.thousands == ",":
         if THOUSANDS.fullmatch(text.strip()):
             message = f"`{text.strip()}` may be one number or several: write a space after the commas of a list"
             raise OddNumberError(message)
-        pieces = elements_in(ODD.sub(lambda odd: odd[1].replace(",", ", "), plain_numbers(text, locale)))
-    else:
-        pieces = elements_in(plain_numbers(text, locale))
-    odd = next((found for piece in pieces if (found := ODD.search(piece))), None)
-    if odd is not None:
-        raise OddNumberError(odd_number(odd[1], locale))
-    return pieces
+        plain = ODD.sub(lambda odd: odd[1].replace(",", ", "), plain)
+    return [_settled(read_listed(piece, locale), locale) for piece in elements_in(plain)]
 
 
 def is_refusal(text: str) -> bool:
@@ -299,10 +203,6 @@ def too_long(text: str) -> str | None:
     return f"the reply has {len(text):,} characters, of which at most {MOST_CHARACTERS:,} are read"
 
 
-def _number(digits: str) -> int | float:
-    return float(digits) if "." in digits else int(digits)
-
-
 def _without_marks(text: str) -> str:
     """Return the text in narrow characters and without marks of emphasis."""
     return MARKUP.sub(lambda mark: mark[1] or "", nfkc(text))
@@ -314,9 +214,3 @@ def _brief(text: str) -> str:
     if len(text.strip()) <= SHORT:
         return text
     return lines[-1] if len(lines) > 1 and len(lines[-1]) <= SHORT else ""
-
-
-def _edge(side: str) -> str:
-    """Return a word's edge. Chinese has no spaces, so a Chinese neighbour is an edge too."""
-    word = r"[^\W\u3400-\u9fff]"
-    return f"(?<!{word})" if side == "before" else f"(?!{word})"

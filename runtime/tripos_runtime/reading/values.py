@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from string import ascii_uppercase
 from typing import Any, Literal
 
 from tripos_compiler.language.library import holds_json, without_optional
-from tripos_compiler.language.replies.locales import DEFAULT, plain_numbers
+from tripos_compiler.language.replies.choices import chosen_letter
+from tripos_compiler.language.replies.locales import DEFAULT
+from tripos_compiler.language.replies.names import fold, read_name
+from tripos_compiler.language.replies.places import boxed
+from tripos_compiler.language.replies.text import ReplyText
 from tripos_compiler.plan import (
     AudioType,
     Axis,
@@ -43,19 +47,17 @@ from tripos_runtime.reading.conversions import (
 )
 from tripos_runtime.reading.dialogue_text import turns_in
 from tripos_runtime.reading.exact_json import NotExact, exact_json
-from tripos_runtime.reading.json_text import THINKING, FoundJson, find_all
+from tripos_runtime.reading.json_text import FoundJson, find_all
+from tripos_runtime.reading.keys import REASON_KEYS
 from tripos_runtime.reading.plain_text import (
-    BOOLS,
     BRACKET,
     BULLET,
+    JSON_BEGUN,
     OddNumberError,
-    fold,
     has_unread_brackets,
     is_refusal,
-    named_in,
     names_alone,
     number_in,
-    numbers_alone,
     numbers_listed,
     symbol_in,
     told_apart,
@@ -63,9 +65,58 @@ from tripos_runtime.reading.plain_text import (
     unenclosed,
 )
 
+LETTERS = ascii_uppercase
+TRUTHS = (
+    "true",
+    "yes",
+    "是",
+    "是的",
+    "对",
+    "对的",
+    "正确",
+    "false",
+    "no",
+    "否",
+    "不是",
+    "错",
+    "错的",
+    "错误",
+    "不对",
+    "不正确",
+)
 NOTHING = frozenset({"", "null", "none", "na", "无"})
-WRAPPERS = ("value", "answer", "result", "score")
-WRITTEN = re.compile(r"[-+]?\d+(?:\.\d+)?")
+WRAPPERS = (
+    "value",
+    "answer",
+    "result",
+    "score",
+    "verdict",
+    "choice",
+    "label",
+    "rating",
+    "结果",
+    "分数",
+    "答案",
+    "判断",
+    "结论",
+    "得分",
+    "评分",
+)
+BESIDES = REASON_KEYS | {
+    "confidence",
+    "certainty",
+    "probability",
+    "thinking",
+    "thought",
+    "analysis",
+    "steps",
+    "notes",
+    "note",
+}
+"""Names of what stands beside the one value of an object."""
+OTHERS = ("student", "correct", "reference", "expected", "gold", "学生", "正确", "参考", "标准")
+"""Begin names of what is no answer of the one that replies."""
+WHOLE_LIST = re.compile(r"\s*(?:```\w*\s*)?\[[^\[\]]*\]\s*(?:```)?\s*")
 REFUSED = "the model refused to answer"
 CUT_OFF_TEXT = re.compile(r"\s*(?:```(?:json)?\s*)?\{\s*\"value\"\s*:")
 
@@ -95,14 +146,19 @@ def read(type: Type, text: str, axes: Sequence[Axis] = (), locale: str = DEFAULT
     """
     if (error := too_long(text)) is not None:
         return ReadReply(None, error, "parse_failure")
+    text = ReplyText.parse(text).answer
     reader = _ValueReader({axis.name: axis for axis in axes}, locale)
     if holds_json(type):
         return _read_exactly(reader, type, text)
     found = find_all(text)
-    if WRITTEN.fullmatch(alone := THINKING.sub("", text).strip()):
-        found = [FoundJson(alone)]  # a number on its own was written by no rules of JSON
+    if len(found) == 1 and isinstance(found[0].value, int | float) and not isinstance(found[0].value, bool):
+        found = [FoundJson(text.strip())]  # a number on its own was written by no rules of JSON
     if isinstance(type, TextType):
         return _read_text(text, found)
+    if boxed(text) is not None and not JSON_BEGUN.search(text):
+        found = []  # braces of LaTeX
+    if isinstance(without_optional(type), IntegerType | NumberType) and not WHOLE_LIST.fullmatch(text):
+        found = [one for one in found if not isinstance(one.value, list)]  # `[1]` is a reference
     if isinstance(type, ChoiceType) and not told_apart(type.values):
         found = [one for one in found if isinstance(one.value, dict)]  # other brackets stand around a name of signs
     errors: list[str] = []
@@ -156,20 +212,22 @@ def _read_text(text: str, found: Sequence[FoundJson]) -> ReadReply:
 @dataclass(frozen=True)
 class _ValueReader:
     axes: Mapping[str, Axis]
-    locale: str | None
-    """How texts write numbers; None where those at hand are plain."""
+    locale: str
+    """How texts write numbers."""
 
     def reply(self, type: Type, raw: Any, *, whole: bool) -> Any:
         """Return a value from the JSON of a whole reply, which may stand in an object or a list of its own."""
         if isinstance(type, RecordType):
             return self._record(type, raw, whole=whole)
         if isinstance(raw, dict) and not isinstance(without_optional(type), JsonType):
-            named = {fold(name): part for name, part in raw.items()}
+            named = {fold(name): part for name, part in reversed(raw.items())}
             wrapper = next((name for name in WRAPPERS if name in named), None)
             if wrapper is not None:
                 raw = named[wrapper]
-            elif len(raw) == 1:
-                raw = next(iter(raw.values()))
+            elif isinstance(type, IntegerType | NumberType):
+                pass
+            elif len(left := [part for name, part in named.items() if name not in BESIDES]) == 1:
+                raw = left[0]
         return self.value(type, raw)
 
     def plain(self, type: Type, text: str) -> Any:
@@ -211,12 +269,13 @@ class _ValueReader:
                 return self.value(type, text)
             case ListType(of=of) | SetType(of=of) if not isinstance(of, TextType):
                 places = [] if BRACKET.search(unenclosed(text)) else [unenclosed(text)]
-            case IntegerType() | NumberType() if self.locale is not None:
-                return replace(self, locale=None)._alone(type, self._plain(text))
             case IntegerType() | NumberType():
-                places = numbers_alone(text)
+                if self._number(text, type.high if isinstance(type, IntegerType) else None) is not None:
+                    return self.value(type, text)
             case BoolType():
-                places = names_alone(text, BOOLS)
+                places = names_alone(text, TRUTHS)
+            case ChoiceType() if _brackets_close(text):
+                return self.value(type, text)
             case ChoiceType():
                 places = names_alone(text, self._spellings(type))
         values = [self.value(type, place) for place in places]
@@ -259,19 +318,23 @@ class _ValueReader:
 
     def _read_number(self, raw: Any, scale: int | None = None) -> Any:
         """Return a number that a text states; what is no text as it is."""
+        while isinstance(raw, list | dict) and len(raw) == 1:
+            ((name, inner),) = raw.items() if isinstance(raw, dict) else (("", raw[0]),)
+            if fold(str(name)).startswith(OTHERS):
+                break
+            raw = inner
         if not isinstance(raw, str):
             return raw
-        try:
-            number = number_in(raw, scale, self.locale)
-        except OddNumberError as error:
-            raise Unreadable(str(error)) from None
+        number = self._number(raw, scale)
         if number is None:
             raise Unreadable(f"`{short(raw)}` is not one number")
         return number
 
-    def _plain(self, text: str) -> str:
-        """Return a text whose numbers are plain."""
-        return text if self.locale is None else plain_numbers(text, self.locale)
+    def _number(self, text: str, scale: int | None) -> int | float | None:
+        try:
+            return number_in(text, scale, self.locale)
+        except OddNumberError as error:
+            raise Unreadable(str(error)) from None
 
     def _items(self, of: Type, raw: Any) -> list[Any]:
         """Return the elements of a list, also of one written as lines or with commas."""
@@ -281,10 +344,12 @@ class _ValueReader:
         if not isinstance(raw, str) or not isinstance(inner, IntegerType | NumberType):
             return [self.value(of, part) for part in parts_of(raw)]
         try:
-            parts = numbers_listed(raw, self.locale)
+            numbers = numbers_listed(raw, self.locale)
         except OddNumberError as error:
             raise Unreadable(str(error)) from None
-        return [replace(self, locale=None).value(of, part) for part in parts]
+        if None in numbers:
+            raise Unreadable(f"`{short(raw)}` is no list of numbers")
+        return [self.value(of, number) for number in numbers]
 
     def _optional(self, of: Type, raw: Any) -> Any:
         if raw is None:
@@ -302,7 +367,10 @@ class _ValueReader:
         spellings = self._spellings(type)
         text = as_text(raw)
         apart = told_apart(type.values)
-        name = named_in(text, spellings, spellings) if apart else symbol_in(text, type.values)
+        if set(spellings) == set(LETTERS[: len(spellings)]):
+            name = chosen_letter(text, [""] * len(spellings))
+        else:
+            name = read_name(text, spellings, spellings) if apart else symbol_in(text, type.values)
         if name is None:
             raise Unreadable(f"`{short(text)}` is none of {', '.join(type.values)}")
         return name
@@ -345,3 +413,9 @@ def _by_field(type: RecordType, raw: dict[str, Any]) -> dict[str, Any]:
         for name in type.fields
         if name in raw or fold(name) in folded
     }
+
+
+def _brackets_close(text: str) -> bool:
+    """Return true if brackets are part of a text, rather than of JSON that went wrong."""
+    pairs = text.count("{") == text.count("}") and text.count("[") == text.count("]")
+    return pairs and JSON_BEGUN.search(text) is None

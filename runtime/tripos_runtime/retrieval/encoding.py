@@ -203,12 +203,12 @@ class Encoder:
             ):  # one text that is too long must not cost the others their vector
                 await asyncio.gather(*(self._batch(model, {name: text}, lanes) for name, text in texts.items()))
                 return
-            for name, text in texts.items():
-                self._settle(model, name, text, lanes[name], error, {"attempts": 1})
+            for place, (name, text) in enumerate(texts.items()):
+                self._settle(model, name, text, lanes[name], error, {"attempts": 0 if place else error.attempts})
             return
         replies = (called.reply, *called.reply.others)
-        for (name, text), reply in zip(texts.items(), replies, strict=False):
-            told = {"attempts": called.attempts, "latency_s": called.latency_s}
+        for place, ((name, text), reply) in enumerate(zip(texts.items(), replies, strict=False)):
+            told = {"attempts": 0 if place else called.attempts, "latency_s": called.latency_s}
             self._settle(model, name, text, lanes[name], reply, told)
         for name in list(texts)[len(replies) :]:
             self._fail(name, NoVector(FAILED))

@@ -19,6 +19,10 @@ from .provenance import (
     makers_of as makers_of,
     making_binding as making_binding,
 )
+from .reply_lengths import (
+    ReplyLength as ReplyLength,
+    reply_lengths as reply_lengths,
+)
 from .shown_media import (
     TakesMedium as TakesMedium,
     UnknownSight as UnknownSight,

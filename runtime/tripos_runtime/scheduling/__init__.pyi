@@ -2,6 +2,7 @@ from .budget import (
     Budget as Budget,
     BudgetError as BudgetError,
     OutOfBudget as OutOfBudget,
+    check_bounds as check_bounds,
     check_prices as check_prices,
     read_amounts as read_amounts,
 )

@@ -14,14 +14,15 @@ from tripos_compiler.diagnostics import usd
 from tripos_compiler.language.library import Medium, media_in
 from tripos_runtime.models import CodedError, Model, Price, Reply, Request
 from tripos_runtime.models.catalog import audio_factor, tokens_of
-from tripos_runtime.scheduling.costs import PICO, Amounts, Cost, Debit, LearntCosts, dearest_usd, used_by
+from tripos_runtime.scheduling.costs import PICO, Amounts, Cost, Debit, LearntCosts, dearest_usd, reply_count, used_by
 from tripos_runtime.scheduling.errors import Stopped
 
 AMOUNT = re.compile(r"(\$)?\s*(\d+(?:\.\d+)?|\.\d+)\s*([kM])?\s*(usd|\$|tokens?|calls?)?", re.I | re.ASCII)
 
 
 class BudgetError(CodedError):
-    """A budget that cannot be kept to. R0401 what was given is no amount, R0404 a model's price is not known."""
+    """A budget that cannot be kept to. R0401 what was given is no amount, R0403 nothing bounds a reply, R0404 a model's
+    price is not known."""
 
 
 def read_amounts(texts: Iterable[str]) -> dict[str, Decimal]:
@@ -61,7 +62,7 @@ def _amount(text: str) -> tuple[str, Decimal]:
     return kind, amount
 
 
-__all__ = ["Budget", "BudgetError", "Cost", "OutOfBudget", "check_prices"]
+__all__ = ["Budget", "BudgetError", "Cost", "OutOfBudget", "check_bounds", "check_prices"]
 
 AROUND_MESSAGE = 16
 """Tokens that a message may cost beside its text."""
@@ -79,8 +80,8 @@ class Budget:
     Before each call, also one that is made again, its highest cost is reserved: every byte of its messages and of its
     schema counts as a token, and 16 a message; the reply is as long as `max_tokens` allows or else as the model can.
     When the reply is there, what it used stands in place of that; where it does not say, its highest cost stands. A
-    call that failed or was cancelled costs nothing: a provider may bill a reply that never arrived, and nobody here
-    would know how much.
+    call that failed costs what its provider reports all the same, and else nothing, as one that was cancelled: a
+    provider may bill a reply that never arrived, and nobody here would know how much.
 
     A reply may use more: a provider may put texts of its own into prompts, and not count reasoning as output. So the
     first call of a model goes alone, and calls in flight reserve what calls of their model turned out to cost
@@ -153,17 +154,21 @@ class Budget:
         if request.schema is not None:
             sent += self._schema_bytes(request.schema)
         longest = len(request.options) + 1 if request.options else request.settings.max_tokens
-        most_out = longest if longest is not None else price.most_out if price else None
+        most_out = self.most_out(model, longest, sent)
         if most_out is None:
-            if self.tokens is not None or (price is not None and dearest_usd(price, sent, 1) > price.cost_usd(sent, 0)):
-                message = f"there is no bound on the length of a reply of `{model.name}`, so a budget cannot hold"
-                raise Stopped(
-                    "R0403",
-                    message,
-                    "give the step `max_tokens` or the model `max_output` under [prices], or set the budget in calls",
-                )
-            most_out = 0
+            error = _unbounded([model.name])
+            raise Stopped(error.code, error.message, error.hint)
         return self._learnt_of(model.name).highest(sent, most_out, request.samples, None if self.usd is None else price)
+
+    def most_out(self, model: Model, max_tokens: int | None, sent: int = 1) -> int | None:
+        """Return the most tokens of a reply that a budget has to reckon with; `None` if nothing bounds them."""
+        price = model.price
+        if not self._bounds_usage or max_tokens is not None:
+            return max_tokens or 0
+        if price is not None and price.most_out is not None:
+            return price.most_out
+        costs = price is not None and dearest_usd(price, sent, 1) > price.cost_usd(sent, 0)
+        return None if costs or self.tokens is not None else 0
 
     async def debit(self, cost: Cost, name: str) -> Debit:
         """Reserve the cost of a call of the model `name`, and return what is reserved. Where it does not fit, wait for
@@ -201,13 +206,20 @@ class Budget:
         self._release(debit)
         for place, amount in enumerate(used):
             self._spent[place] += debit.highest[place] if amount is None else amount
-        self._spent[2] += debit.cost.calls
+        self._spent[2] += reply_count(debit.cost, reply)
         learnt = self._learnt_of(debit.name)
         if self._bounds_usage and learnt.learn(debit.cost, reply, used):
             for other in self._in_flight.get(debit.name, ()):
                 if not other.fixed:
                     self._reserve(other, learnt)
         self._let_in()
+
+    def end(self, debit: Debit, took: Reply | None, price: Price | None) -> None:
+        """Settle a call that gave no reply: what it took, if its provider reported that, or nothing."""
+        if took is None:
+            self.give_back(debit)
+        else:
+            self.settle(debit, took, price)
 
     def give_back(self, debit: Debit) -> None:
         """Take back what was reserved for a call that gave no reply."""
@@ -321,6 +333,27 @@ def check_prices(models: Iterable[Model], budget: Budget | None) -> None:
     names = [model.name for model in models if model.price is None]
     if names:
         raise _unpriced(names)
+
+
+def check_bounds(replies: Iterable[tuple[str, Model, int | None]], budget: Budget | None) -> None:
+    """Raise `BudgetError` (R0403) if a budget in USD or tokens has to bound replies that nothing bounds. `replies` are
+    the steps and scorers, each with a model that it asks and its `max_tokens`."""
+    if budget is None:
+        return
+    open_ended = [(where, model.name) for where, model, most in replies if budget.most_out(model, most) is None]
+    if open_ended:
+        names, places = (
+            [*dict.fromkeys(each)] for each in zip(*((name, where) for where, name in open_ended), strict=True)
+        )
+        raise _unbounded(names, places)
+
+
+def _unbounded(names: Sequence[str], places: Sequence[str] = ()) -> BudgetError:
+    listed = ", ".join(f"`{name}`" for name in names)
+    at = f" in {', '.join(f'`{place}`' for place in places)}" if places else ""
+    message = f"there is no bound on the length of a reply of {listed}{at}, so a budget cannot hold"
+    hint = "give the step `max_tokens` or the model `max_output` under [prices], or set the budget in calls"
+    return BudgetError("R0403", message, hint)
 
 
 def _unpriced(names: Sequence[str]) -> BudgetError:

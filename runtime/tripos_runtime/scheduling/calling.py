@@ -41,7 +41,8 @@ NO_LANE: Lane = ("", "")
 @dataclass(frozen=True, slots=True)
 class Called:
     """A reply and what it took to get it: how many attempts, how long the last of them in seconds, where that says
-    anything, and the batch of the provider that it came in, if it did."""
+    anything, and the batch of the provider that it came in, if it did. Its tokens and its cost are those of all
+    attempts whose usage is known."""
 
     reply: Reply
     attempts: int
@@ -103,6 +104,7 @@ class Caller:
         left_s = self._limits.timeout_s
         ticket = gate.ticket()
         attempts = failures = 0
+        lost: list[Reply] = []
         while True:
             if self._halted:
                 raise Halted
@@ -118,6 +120,8 @@ class Caller:
                 reply, latency_s = await self._attempt(request, epoch, tokens, cost, left_s, share)
             except ModelError as error:
                 share.give_back()
+                lost += [] if error.took is None else [error.took]
+                error.attempts, error.took = attempts, (lost[0].taking(lost[1:]) if lost else None)
                 if error.fatal:
                     self._fatal = error
                     raise _stopped(error) from error
@@ -134,7 +138,7 @@ class Caller:
                     left_s -= delay_s
                     await self._sleep(delay_s)
                 continue
-            return Called(reply, attempts, latency_s)
+            return Called(reply.taking(lost) if lost else reply, attempts, latency_s)
 
     async def _attempt(
         self, request: Request, epoch: int, tokens: int, cost: Cost | None, left_s: float, share: ReplyShare
@@ -158,7 +162,8 @@ class Caller:
             latency_s = self._clock() - started
         except BaseException as error:
             if budget is not None and debit is not None:
-                budget.give_back(debit)
+                took = error.took if isinstance(error, ModelError) else None
+                budget.end(debit, took, self.model.price)
             if isinstance(error, TimeoutError):
                 late = self._late()
                 gate.failed(epoch, shares, tokens, late)

@@ -89,10 +89,16 @@ class LearntCosts:
         self.count += 1
         self._more_in = max(self._more_in, (reply.tokens_in or 0) - cost.sent)
         received = sum(max(0, each.tokens_out or 0) for each in (reply, *reply.others))
-        self._more_out = max(self._more_out, math.ceil(received / cost.calls) - cost.received)
-        each_used = [math.ceil((amount or 0) / cost.calls) for amount in used]
+        replies = reply_count(cost, reply)
+        self._more_out = max(self._more_out, math.ceil(received / replies) - cost.received)
+        each_used = [math.ceil((amount or 0) / replies) for amount in used]
         self._dearest = (max(self._dearest[0], each_used[0]), max(self._dearest[1], each_used[1]))
         return first or before != (self._more_in, self._more_out, self._dearest, max(CAUTIOUS, CAUTION / self.count))
+
+
+def reply_count(cost: Cost, reply: Reply) -> int:
+    """Return how many of the replies of a call came: a server that passes over `n` sends fewer, and others more."""
+    return min(cost.calls, 1 + len(reply.others))
 
 
 def dearest_usd(price: Price, sent: int, received: int) -> float:

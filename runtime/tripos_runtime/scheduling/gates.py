@@ -135,7 +135,7 @@ class Gate:
 
     def failed(self, epoch: int, shares: Shares, tokens: int, error: ModelError) -> None:
         """An error came, or nothing did."""
-        if error.code in NO_ANSWER and error.retryable:
+        if error.code in NO_ANSWER and error.retryable and not error.broken:
             self._missed(epoch, error)
         else:
             self._heard()

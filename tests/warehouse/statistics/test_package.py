@@ -49,7 +49,17 @@ NOT_FOR_PEOPLE = {
         "weighted_medians",
         "with_t",
     ),
-    *("ALIKE", "FEWEST_GRADED", "FEW_OF_A_CLASS", "NOBODY_ELSE", "ONE_IN_A_CELL", "ONE_ITEM", "ROUNDING"),
+    *(
+        "ALIKE",
+        "FEWEST_GRADED",
+        "FEW_OF_A_CLASS",
+        "NOBODY_ELSE",
+        "ONE_CLUSTER",
+        "ONE_CLUSTER_IN_A_CELL",
+        "ONE_IN_A_CELL",
+        "ONE_ITEM",
+        "ROUNDING",
+    ),
 }
 """What the functions are made of, or return."""
 

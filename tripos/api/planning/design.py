@@ -11,6 +11,7 @@ from tripos.api.planning.prices import Places, design_prices
 from tripos.runs import find_store
 from tripos.ui import Failure
 from tripos_compiler.diagnostics import nearest
+from tripos_compiler.language import Clustering
 from tripos_compiler.plan import Ask, Measure, Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures import (
@@ -92,6 +93,8 @@ class DesignPlan:
     """What people's grades in the store teach, where labels have a price."""
     no_labels: str | None = None
     """Why labels are in no design, though they have a price."""
+    clusterings: tuple[Clustering, ...] = ()
+    """What items are clustered by, where some were drawn together: `items` of a design are clusters then."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the answer as JSON values."""
@@ -132,6 +135,7 @@ class DesignPlan:
                 "with_judges": self.labels.parts.items,
             },
             "not_learned_from": list(self.others),
+            **({"clusters": [each.to_json() for each in self.clusterings]} if self.clusterings else {}),
             "items_beyond": self.beyond,
             "designs": [
                 {
@@ -245,8 +249,13 @@ def design_run(found: RunPlan, config: Config, wanted: DesignQuestion) -> Design
     panel = _panel(found, roles, learned)
     parts = _worst(measure, samples, max(1, len(panel))) if isinstance(learned, Unknown) else learned.parts
     overlap = 1.0 if isinstance(learned, Unknown) else learned.scenarios_an_item
-    items = max(1, round(sum(found.items.get(each.name, 0) for each in scenarios) / overlap))
-    places = Places(tuple(each.name for each in scenarios), tuple(roles), panel, items * samples, known.costs)
+    counts = found.independent if isinstance(learned, Unknown) else found.items
+    items = max(1, round(sum(counts.get(each.name, 0) for each in scenarios) / overlap))
+    names = tuple(each.name for each in scenarios)
+    rows = sum(found.items.get(name, 0) for name in names) / (
+        sum(found.independent.get(name, 0) for name in names) or 1
+    )
+    places = Places(names, tuple(roles), panel, items * samples, known.costs, max(1.0, rows))
     unit, prices = design_prices(found, config, wanted.unit, wanted.spend is not None, wanted.label_price, places)
     labels = None if isinstance(known.labels, Unknown) or prices.labels is None else known.labels
     space = Space(
@@ -287,6 +296,7 @@ def design_run(found: RunPlan, config: Config, wanted: DesignQuestion) -> Design
         space.per_item(now),
         labels,
         None if wanted.label_price is None or not isinstance(known.labels, Unknown) else known.labels.reason,
+        found.clusterings,
     )
 
 

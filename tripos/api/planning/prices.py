@@ -24,6 +24,8 @@ class Places:
     panel: tuple[str, ...]
     units: int
     costs: Mapping[str, float]
+    rows: float = 1.0
+    """How many items there are for each that is independent: more than one where a cluster has several."""
 
 
 def design_prices(
@@ -77,10 +79,11 @@ def _usd(found: RunPlan, places: Places) -> Prices | None:
 
 
 def _calls(found: RunPlan, places: Places) -> Prices:
-    """Return prices in calls: of a reply the steps that ask for it, and one of a judge."""
+    """Return prices in calls: of a reply the steps that ask for it, and one of a judge; for each item of a cluster."""
     asked = {(each.place, each.step) for each in found.steps if each.place in places.scenarios}
     judged = {(each.place, each.step) for each in found.steps if each.role in places.roles}
-    return Prices(2.0 * max(1, len({step for _, step in asked - judged})), tuple(2.0 for _ in places.panel))
+    each = 2.0 * places.rows
+    return Prices(each * max(1, len({step for _, step in asked - judged})), tuple(each for _ in places.panel))
 
 
 def _batch_share(found: RunPlan, config: Config) -> float | None:

@@ -12,6 +12,7 @@ from tripos.api.selection import Choices, chosen_binding, has_models, select_cas
 from tripos.settings import Config
 from tripos.ui import Failure
 from tripos_compiler.diagnostics import usd
+from tripos_compiler.language import Clustering
 from tripos_compiler.plan import Plan
 from tripos_compiler.source import DataError
 from tripos_runtime.datasets import Case, CaseSource, Planned, Selection, planned_steps
@@ -48,6 +49,17 @@ class RunPlan:
     """The batches, level by level, if models are asked in these."""
     settling: SettlingForecast | None = None
     """How far a run goes that stops when it is settled, by earlier runs."""
+    clusterings: tuple[Clustering, ...] = ()
+    """What its items are clustered by, where some were drawn together."""
+
+    @property
+    def independent(self) -> dict[str, int]:
+        """The number of independent items of every scenario: clusters, where items were drawn together."""
+        known = {name: each for each in self.clusterings for name in each.scenarios}
+        return {
+            name: round(count * known[name].clusters / known[name].items) if name in known else count
+            for name, count in self.items.items()
+        }
 
     @property
     def calls(self) -> EstimateSpan:
@@ -91,12 +103,16 @@ class RunPlan:
     def to_json(self) -> dict[str, Any]:
         """Return the plan as JSON values: what `tripos run --dry-run --json` prints, where models are named."""
         if self.forecast is None or self.prepared is None:
-            return {"items": dict(self.items), "calls": [_step(each) for each in self.steps]}
+            return {"items": dict(self.items), **self._clusters(), "calls": [_step(each) for each in self.steps]}
         from tripos.api.forecast import forecast_values
 
         withheld = self.source.withheld_counts(self.selection)
         told = {**forecast_values(self.forecast, self.prepared.budget, self.batches), "items_withheld": dict(withheld)}
+        told |= self._clusters()
         return told if self.settling is None else {**told, "settling": self.settling.to_json()}
+
+    def _clusters(self) -> dict[str, Any]:
+        return {"clusters": [each.to_json() for each in self.clusterings]} if self.clusterings else {}
 
     def __repr__(self) -> str:
         benchmark, calls, cost = self.plan.benchmark, self.calls, self.cost_usd
@@ -119,7 +135,8 @@ def plan_run(
         except DataError as error:
             raise Failure("E0307", error.message, error.help) from error
         steps = tuple(planned_steps(selection.under(plan), items, roles, slots))
-        return _with_settling(RunPlan(plan, source, selection, items, slots, roles, steps), config)
+        told = RunPlan(plan, source, selection, items, slots, roles, steps, clusterings=source.clusterings(selection))
+        return _with_settling(told, config)
     from tripos.api.forecast import foresee_batches, foresee_run
     from tripos.api.preparation import prepare
     from tripos_runtime.forecast import planned
@@ -130,11 +147,14 @@ def plan_run(
     warn(sight_warning(prepared))
     source, selection = prepared.source, prepared.selection
     items, slots = source.counts(selection), source.slot_counts(selection)  # before rows that are kept are gone through
+    clusterings = source.clusterings(selection)
     found = foresee_run(prepared, config, lambda error: warn(damage_warning(error)))
     roles = {role: len(names) for role, names in prepared.binding.models.items()}
     steps = tuple(planned(found, selection.under(plan)))
     batches = foresee_batches(found, prepared, config)
-    told = RunPlan(plan, source, selection, items, slots, roles, steps, prepared, found, batches=batches)
+    told = RunPlan(
+        plan, source, selection, items, slots, roles, steps, prepared, found, batches=batches, clusterings=clusterings
+    )
     return _with_settling(told, config)
 
 

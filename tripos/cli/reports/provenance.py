@@ -111,13 +111,13 @@ def _is_about(row: Row, score: Row, plan: Plan | None, scored: Step | None) -> b
     place = score["element_place"]
     if score["evaluator"] not in (None, row.get("evaluator")) and row.get("evaluator") is not None:
         return False
-    own = scored.value.loop.alias if isinstance(scored, Score) and isinstance(scored.value, Each) else None
+    own = scored.value.loop.of if isinstance(scored, Score) and isinstance(scored.value, Each) else None
     if plan is None or own is None or row.get("element_place") is None:
         return True
     steps = (step for scenario in plan.scenarios for step in scenario.steps)
     judged = (step for step in steps if isinstance(step, Verdict) and step.judgement == row["fingerprint"])
     loops = next((step.loops for step in judged if step.loops), ())
-    if not loops or loops[0].alias != own:
+    if not loops or loops[0].of != own:
         return True
     return str(row["element_place"]) == place or str(row["element_place"]).startswith(f"{place}.")
 

@@ -151,7 +151,7 @@ def main(options: Namespace) -> int:
             show_text("", told or localized(NO_ITEMS), sep="\n")
     if report.failed:
         return SOME_FAILED
-    return GOOD if report.held else NOT_HELD
+    return GOOD if report.passed else NOT_HELD
 
 
 def make_report(store: Store, run_id: str | None, plan: Plan | None = None, wanted: Sequence[str] = ()) -> Report:

@@ -102,6 +102,8 @@ def _table(plan: DesignPlan) -> list[str]:
 
 def _notes(plan: DesignPlan, path: str, pilot: int) -> Iterator[str]:
     best = plan.designs[0] if plan.designs else None
+    for each in plan.clusterings:
+        yield f"{each.sentence}; a design counts clusters."
     if best is None:
         yield "No design costs as little as that."
     elif not best.design.reaches:

@@ -40,9 +40,9 @@ CORRELATION = 0.5
 """How far the scores of two models on one item are taken to go together."""
 
 
-def design_lines(items: Mapping[str, int], width: int = 80) -> list[str]:
+def design_lines(items: Mapping[str, int], width: int = 80, *, clustered: bool = False) -> list[str]:
     """Return what can be detected at 80 % power and a level of 5 %, with so many items of each scenario; nothing
-    without any.
+    without any. `clustered`: some of these are clusters of items.
 
     The least difference is a share of the scale, whichever it is, for the worst variance on it: points of a share.
 
@@ -53,10 +53,11 @@ def design_lines(items: Mapping[str, int], width: int = 80) -> list[str]:
     total = sum(items.values())
     if total == 0:
         return []
+    counted = "cluster" if clustered else "item"
     told = (
-        f"{total:,} item{'s' if total > 1 else ''}: a test detects a difference of {_least(total)} of a scale between"
-        f" two models on the same items, and of {_least(total, paired=False)} on different items (80 % power, worst"
-        " case)."
+        f"{total:,} {counted}{'s' if total > 1 else ''}: a test detects a difference of {_least(total)} of a scale"
+        f" between two models on the same items, and of {_least(total, paired=False)} on different items (80 % power,"
+        " worst case)."
     )
     counts = {name: count for name, count in items.items() if count}
     if len(counts) > 1:
@@ -123,7 +124,10 @@ def _plan_compiled(options: Namespace, chosen: ChosenSettings, compilation: Comp
     if wanted is not None:
         return show_designs(found, wanted, config, options)
     items, models, slots = dict(found.items), dict(found.roles), dict(found.slots)
-    show_plan(plan, found.selection, items, models, slots, found.steps, learned_lines(found, config, terminal_width()))
+    learned, more = learned_lines(found, config, terminal_width())
+    detected = learned or design_lines(found.independent, terminal_width(), clustered=bool(found.clusterings))
+    clusters = [line for each in found.clusterings for line in wrap(localized(each.sentence), terminal_width())]
+    show_plan(plan, found.selection, items, models, slots, found.steps, [*clusters, *detected, *more])
     for path in sorted(folders.access.outside if folders.access is not None else ()):
         show_message(f"reads a file outside of the benchmark: {path}")
     if told := withheld_note(found.source, found.selection):
@@ -157,10 +161,10 @@ def show_plan(
     models: dict[str, int],
     slots: dict[str, int],
     planned: Sequence[Planned],
-    learned: tuple[Sequence[str], Sequence[str]] = ((), ()),
+    detected: Sequence[str] = (),
 ) -> None:
-    """Print contexts, items and call by data set, scenario and arm, what is detected, and what is revealed. `learned`
-    are the lines on what earlier runs teach (`learned_lines`)."""
+    """Print contexts, items and call by data set, scenario and arm, what is detected, and what is revealed. `detected`
+    are the lines on what items are clustered by, what is detected and what more labels would bring."""
     from rich.console import Console
     from rich.text import Text
 
@@ -195,8 +199,7 @@ def show_plan(
         for scenario in plan.scenarios:
             for shared in steps_sharing_replies(plan, scenario) if scenario.name in items else ():
                 say(f"{scenario.name}{localized(': ')}{localized(shared.shown)}.")
-        detected, more_labels = learned
-        for line in [*(detected or design_lines(items, terminal_width())), *more_labels]:
+        for line in detected:
             say(line)
         if plan.reveals:
             many = "secrets are" if len(plan.reveals) > 1 else "secret is"

@@ -194,7 +194,7 @@ class _Run:
             return SOME_FAILED  # the next run may mend it, and only then do the figures count
         if report is not None and report.failed:
             return SOME_FAILED
-        return GOOD if report is None or report.held else NOT_HELD
+        return GOOD if report is None or report.passed else NOT_HELD
 
     def _tell(self, ended: Ended, report: Report | None) -> None:
         """Print the summary and the headline. Raises `BrokenPipeError` where nobody reads them any more."""

@@ -16,6 +16,8 @@ from tripos.settings import check_given, chosen_denials, load_config, trust_of
 from tripos.ui import GOOD, SOME_FAILED, USAGE, __version__, print_json, show_message, show_text, terminal_width
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import counted, render_silenced, summary, to_data
+from tripos_compiler.language import Clustering, RowClusters
+from tripos_compiler.source import DataError
 
 if TYPE_CHECKING:
     from tripos.cli.specs.worlds import Tried
@@ -58,6 +60,8 @@ def main(options: Namespace) -> int:
             for path, compilation in found.items():
                 if compilation.plan is not None:
                     show_message(f"{path}: {_size(compilation)}")
+                    for each in _clusterings(specs[path], compilation):
+                        show_message(f"{path}: {each.sentence}")
                 if path in trials:
                     for line in trials[path].lines(path):
                         show_message(line)
@@ -104,6 +108,21 @@ def _size(compilation: Compilation) -> str:
         )
     )
     return f"{plan.benchmark.name} {plan.benchmark.version} is well formed: {counts}"
+
+
+def _clusterings(spec: SpecSource, compilation: Compilation) -> tuple[Clustering, ...]:
+    """Return what items are clustered by; nothing where their data cannot be read."""
+    plan = compilation.plan
+    if plan is None or not RowClusters(plan).scenarios:
+        return ()
+    from tripos_runtime.datasets import CaseSource, Selection
+
+    gc.enable()
+    try:
+        paths = tuple(each.path for each in compilation.sources)
+        return CaseSource(plan, spec.folders, paths).clusterings(Selection())
+    except DataError:
+        return ()
 
 
 def _path_from_root(path: str) -> str:

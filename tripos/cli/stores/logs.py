@@ -27,6 +27,7 @@ from tripos.settings import chosen_settings
 from tripos.ui import GOOD, SOME_FAILED, Failure, show_json, show_message, show_text
 from tripos_compiler.diagnostics import counted, localized
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.report import own_figure_text
 from tripos_warehouse.store import IMPORT, Locks, place_of
 
 if TYPE_CHECKING:
@@ -229,6 +230,7 @@ def _tell(options: Namespace, gathering: Gathering, log: GatheredLog, run: LogRu
         "in_place_of": _hidden(gathering, log) if run.is_new and not refused else [],
         "figures": figures,
         "figures_without_scores": log.check.unheld(log.header.figures),
+        "own_figures": log.check.own(log.header.figures),
         "status": log.header.status,
         "message": log.header.message,
     }
@@ -275,9 +277,9 @@ def _show(options: Namespace, told: dict[str, Any], refused: Sequence[str]) -> N
         show_message(f"{alike} of {counted(len(told['figures']), 'figure')} of the log are those of its scores")
     for each in others[:SHOWN]:
         show_message(f"{each['score']} {each['figure']}: {each['log']:g} in the log, {each['scores']:g} of its scores")
-    if told["figures_without_scores"]:
-        some = ", ".join(told["figures_without_scores"][:SHOWN])
-        show_message(f"figures of the log, and no scores behind them: {some}")
+    if told["own_figures"]:
+        some = ", ".join(map(own_figure_text, told["own_figures"][:SHOWN]))
+        show_message(f"kept as figures of the log, which nothing here computes: {some}")
     for line in refused[:SHOWN]:
         show_message(line, stderr=True)
     if told["in_place_of"]:

@@ -56,12 +56,15 @@ class LoggedSample:
 
 @dataclass(frozen=True)
 class OwnFigure:
-    """A figure that the log itself has: of a score by name, such as the `accuracy` of `match`."""
+    """A figure that the log itself has: of a score by name, such as the `accuracy` of `match`. `reducer` is what made
+    one score of an item's epochs; `whole` is a figure of the whole set, which is no mean of scores."""
 
     task: str
     score: str
     name: str
     value: float
+    reducer: str = "mean"
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,10 @@ class LogHeader:
     figures: Sequence[OwnFigure] = ()
     lower: frozenset[tuple[str, str]] = frozenset()
     """The scores of which lower values are better, each with its task."""
+    reducers: tuple[str, ...] = ()
+    """What makes one score of an item's epochs, by the words of Inspect; empty if it is the mean."""
+    whole: frozenset[tuple[str, str]] = frozenset()
+    """The scores whose mean is no figure of the log, each with its task: its figure is of the whole set."""
     status: str = "finished"
     message: str | None = None
 

@@ -19,6 +19,7 @@ import orjson
 from tripos.importing.logs.entries import LeftOut, Log, LoggedScore, LogHeader
 from tripos.importing.logs.item_table import ItemTable, sound
 from tripos.importing.logs.own_figures import FigureCheck
+from tripos.importing.logs.reducers import MEAN, is_reducer
 from tripos.importing.logs.spec_text import STEP, LoggedTask, LogSpec, identifier, items_file
 
 TAKEN_NAMES = {STEP, "item", "response", "model", "rater", "system", "history", "question", "target"}
@@ -148,6 +149,12 @@ class Gathering:
                 for of, name in log.header.lower
                 if of == sample.task and (task, name) in self._scores
             }
+            wanted.whole = {  # of a score that is several numbers, the rater has the name of all
+                self._score(task, s.name)
+                for s in sample.scores
+                if (sample.task, s.rater.partition("/")[2]) in log.header.whole
+            }
+            wanted.reducers = {each if is_reducer(each) else MEAN: None for each in log.header.reducers}
             wanted.numbers = {self._score(task, s.name) for s in sample.scores if s.value not in (None, 0.0, 1.0)}
             self._want(task, wanted)
             scores = []
@@ -204,8 +211,8 @@ class Gathering:
             table.close()
 
     def _want(self, task: str, wanted: LoggedTask) -> None:
-        known = self.spec.tasks.setdefault(task, LoggedTask(task, wanted.title))
-        if not known.covers(wanted) or not known.lower >= wanted.lower:
+        known = self.spec.tasks.setdefault(task, LoggedTask(task, wanted.title, reducers=dict(wanted.reducers)))
+        if not known.covers(wanted) or not (known.lower >= wanted.lower and known.whole >= wanted.whole):
             known.add(wanted)
 
     def _task(self, title: str) -> str:
@@ -279,5 +286,10 @@ def options_of(log: GatheredLog) -> Mapping[str, Any]:
         "seed": None,
         "only": {},
         "imported": log.source,
-        "log": {"tool": header.tool, "identity": header.identity, **header.about},
+        "log": {
+            "tool": header.tool,
+            "identity": header.identity,
+            **header.about,
+            **({"figures": own} if (own := log.check.own(header.figures)) else {}),
+        },
     }

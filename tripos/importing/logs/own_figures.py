@@ -10,6 +10,7 @@ from itertools import repeat
 from typing import Any
 
 from tripos.importing.logs.entries import OwnFigure
+from tripos.importing.logs.reducers import MEAN, reduced_measure, reduced_value
 
 MEANS = frozenset({"mean", "accuracy"})
 ERRORS = frozenset({"stderr"})
@@ -22,12 +23,20 @@ class ItemSums:
     def __init__(self) -> None:
         self.totals, self.counts = array("d"), array("q")
         self.items = 0
+        self.truth = True
+        """Whether all are 0 or 1."""
+
+    @property
+    def most(self) -> int:
+        """The most scores of an item."""
+        return max(self.counts, default=0)
 
     def add(self, item: int, value: float) -> None:
         """Take in a score."""
         if (more := item + 1 - len(self.totals)) > 0:
             self.totals.extend(repeat(0.0, more))
             self.counts.extend(repeat(0, more))
+        self.truth = self.truth and value in (0.0, 1.0)
         self.items += not self.counts[item]
         self.totals[item] += value
         self.counts[item] += 1
@@ -53,6 +62,30 @@ class FigureCheck:
             self.sums[task, score] = ItemSums()
         self.sums[task, score].add(item, value)
 
+    def own(self, figures: Sequence[OwnFigure]) -> list[dict[str, Any]]:
+        """Return the figures of a log that nothing here computes: of the whole set, of a reducer that no measure says,
+        of metrics other than a mean, and of scores that the log does not have."""
+        return [
+            {
+                "task": each.task,
+                "score": each.score,
+                "figure": each.name,
+                **({} if each.reducer == MEAN else {"reducer": each.reducer}),
+                "value": each.value,
+            }
+            for each in figures
+            if not self._is_held(each)
+        ]
+
+    def _is_held(self, figure: OwnFigure) -> bool:
+        items = self.sums.get((figure.task, figure.score))
+        if figure.whole or items is None or figure.name not in MEANS | ERRORS:
+            return False
+        if figure.reducer == MEAN:
+            return True
+        said = reduced_measure(figure.score, figure.reducer, truth=items.truth, samples=items.most)
+        return figure.name in MEANS and said is not None
+
     def unheld(self, figures: Sequence[OwnFigure]) -> list[str]:
         """Return the scores of which a log has a mean, and no score."""
         lacking = (each.score for each in figures if each.name in MEANS and (each.task, each.score) not in self.sums)
@@ -63,7 +96,14 @@ class FigureCheck:
         scores, and whether they are the same. An error is that of the mean."""
         for figure in figures:
             items = self.sums.get((figure.task, figure.score), ItemSums())
-            if figure.name in MEANS and len(items):
+            if not self._is_held(figure):
+                continue
+            if figure.reducer != MEAN:
+                reduced = _reduced(items, figure.reducer)
+                if reduced is None:
+                    continue
+                here = reduced
+            elif figure.name in MEANS and len(items):
                 here = mean_of(items)
             elif figure.name in ERRORS and len(items) > 1:
                 here = standard_error(items)
@@ -71,7 +111,17 @@ class FigureCheck:
                 continue
             same = math.isclose(here, figure.value, rel_tol=CLOSE, abs_tol=CLOSE)
             told = {"task": figure.task, "score": figure.score, "figure": figure.name}
+            told |= {} if figure.reducer == MEAN else {"reducer": figure.reducer}
             yield {**told, "log": figure.value, "scores": here, "same": same}
+
+
+def _reduced(items: ItemSums, reducer: str) -> float | None:
+    """Return the mean of what a reducer makes of each item's scores, of which all are 0 or 1; None of others."""
+    if not items.truth:
+        return None
+    values = [reduced_value(reducer, round(total), count) for total, count in items]
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known and len(known) == len(values) else None
 
 
 def mean_of(items: ItemSums | Sequence[tuple[float, int]]) -> float:

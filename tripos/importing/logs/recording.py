@@ -200,7 +200,8 @@ class _LogRecording:
                 del mine[name]
 
     def _member(self, scenario: Scenario, case: Case) -> dict[str, Any]:
-        return {"run_id": self.found.run_id, "scenario": scenario.name, "item_id": case.item_id, "subsets": None}
+        found = {"run_id": self.found.run_id, "scenario": scenario.name, "item_id": case.item_id, "subsets": None}
+        return {**found, "cluster": self.of.source.cluster(case)}
 
     def _scores(
         self, scenario: Scenario, ask: Ask, unit: Unit, name: str, sample: SpooledSample

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from tripos.importing.logs.reducers import MEAN, is_reducer, reduced_measure
 from tripos_compiler.language.library import FUNCTIONS
 from tripos_compiler.plan import Ask, Grade, Plan
 
@@ -28,17 +29,25 @@ class LoggedTask:
     scores: list[str] = field(default_factory=list)
     lower: set[str] = field(default_factory=set)
     numbers: set[str] = field(default_factory=set)
+    reducers: dict[str, None] = field(default_factory=dict)
+    """What makes one score of an item's epochs, by the words of Inspect; empty if it is the mean."""
+    whole: set[str] = field(default_factory=set)
+    """The scores of which no measure is taken, since the log's figure of them is one of the whole set."""
 
     def covers(self, other: LoggedTask) -> bool:
         """Return true if it has all that another one needs."""
         more = self.samples >= other.samples and set(self.scores) >= set(other.scores)
-        return more and self.numbers >= other.numbers
+        reduced = set(self.reducers or (MEAN,)) >= set(other.reducers or (MEAN,))
+        return more and reduced and self.numbers >= other.numbers
 
     def add(self, other: LoggedTask) -> None:
         """Take in what another one needs."""
         self.samples = max(self.samples, other.samples)
         self.scores = list(dict.fromkeys([*self.scores, *other.scores]))
+        if not set(self.reducers or (MEAN,)) >= set(other.reducers or (MEAN,)):
+            self.reducers = dict.fromkeys([*(self.reducers or (MEAN,)), *(other.reducers or (MEAN,))])
         self.lower |= other.lower
+        self.whole |= other.whole
         self.numbers |= other.numbers
 
 
@@ -56,7 +65,9 @@ class LogSpec:
     def add(self, other: LogSpec) -> None:
         """Take in what another one needs."""
         for name, task in other.tasks.items():
-            self.tasks.setdefault(name, LoggedTask(name, task.title)).add(task)
+            if name not in self.tasks:
+                self.tasks[name] = LoggedTask(name, task.title, reducers=dict(task.reducers))
+            self.tasks[name].add(task)
 
     @property
     def numbers(self) -> set[str]:
@@ -71,11 +82,12 @@ class LogSpec:
             parts.append(_dataset(task.name, like=next(iter(self.tasks)) if number else None))
         for score in dict.fromkeys(score for task in self.tasks.values() for score in task.scores):
             parts.append(_scorer(score, score in self.numbers))
-        parts += map(_scenario, self.tasks.values())
+        parts += [_scenario(task, self.numbers) for task in self.tasks.values()]
         return "\n".join(parts)
 
     def _head(self) -> str:
-        first = [f"{task.name}.{task.scores[0]}" for task in self.tasks.values() if task.scores]
+        named = [(task, list(_measures(task, self.numbers))) for task in self.tasks.values()]
+        first = [f"{task.name}.{measures[0][0]}" for task, measures in named if measures]
         headline = f"  headline  {', '.join(first)}\n" if first else ""
         return (
             f"# Made by `tripos import logs`. The scores are those of the logs: no run gives them.\n"
@@ -94,7 +106,14 @@ def spec_of(plan: Plan) -> LogSpec:
         scores = list(by)
         task = LoggedTask(scenario.name, scenario.title, max((ask.samples for ask in asks), default=1), scores)
         task.numbers = {name for name, gives in by.items() if gives is None or gives.kind != "bool"}
-        task.lower = {name for name in scores if f"{scenario.name}.{name}" in lower}
+        own = [each.name.removeprefix(f"{scenario.name}.") for each in plan.measures if each.scenario == scenario.name]
+        reduced = {name: (score, name.removeprefix(f"{score}_")) for name in own for score in scores}
+        reduced = {name: pair for name, pair in reduced.items() if name not in scores and is_reducer(pair[1])}
+        task.reducers = {} if set(own) & set(scores) else dict.fromkeys(reducer for _, reducer in reduced.values())
+        measured = {score: {score} | {n for n, (of, _) in reduced.items() if of == score} for score in scores}
+        task.whole = {score for score, names in measured.items() if not names & set(own)}
+        below = {name.removeprefix(f"{scenario.name}.") for name in lower}
+        task.lower = {score for score, names in measured.items() if names & below}
         spec.tasks[scenario.name] = task
     return spec
 
@@ -152,12 +171,29 @@ def _scorer(name: str, number: bool) -> str:
     return f'{head} {{\n  prompt "{{{{ response }}}}"\n  gives  {gives}\n}}\n'
 
 
-def _scenario(task: LoggedTask) -> str:
+def _measures(task: LoggedTask, numbers: set[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield the measures of a task: the name, the figure and the score. A measure that takes the mean of all replies is
+    called like its score, unless it stands beside others, or in the place of what no measure says."""
+    for score in task.scores:
+        if score in task.whole:
+            continue
+        if not task.reducers:
+            yield score, f"mean({score})", score
+            continue
+        truth = score not in numbers
+        figures = {each: reduced_measure(score, each, truth=truth, samples=task.samples) for each in task.reducers}
+        known = {name: figure for name, figure in figures.items() if figure is not None}
+        for name, figure in (known or {MEAN: f"mean({score})"}).items():
+            if f"{score}_{name}" not in task.scores:
+                yield f"{score}_{name}", figure, score
+
+
+def _scenario(task: LoggedTask, numbers: set[str]) -> str:
     scores = "".join(f"  score {name} = {_scorer_of(name)}(response: {STEP}.text)\n" for name in task.scores)
     if not scores:  # a scenario scores something
         scores = f'  score replied = {STEP}.text != ""\n'
     lower = {name: " lower is better" if name in task.lower else "" for name in task.scores}
-    measures = "".join(f"  measure {name} = mean({name}){lower[name]}\n" for name in task.scores)
+    measures = "".join(f"  measure {name} = {it}{lower[score]}\n" for name, it, score in _measures(task, numbers))
     samples = f"    samples {task.samples}\n" if task.samples > 1 else ""
     return (
         f"scenario {task.name} {json.dumps(task.title, ensure_ascii=False)} {{\n"

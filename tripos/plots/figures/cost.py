@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from tripos.plots.marks import colour_of, shape_of
@@ -22,12 +23,16 @@ def cost_picture(source: PictureSource) -> Picture:
     board, words, options = source.board(), source.words, source.options
     spent = _spent(source)
     named = source.title_of(board.measure)
-    shown = [each for each in board.standings if each.model in source.models and spent.get(each.model) is not None]
-    gone = [each.model for each in board.standings if each.model in source.models and spent.get(each.model) is None]
+    standings = [each for each in board.standings if each.model in source.models]
+    shown = [each for each in standings if each.model in spent and spent[each.model].cost is not None]
+    gone = [each.model for each in standings if each not in shown]
+    partial = [
+        f"{each.model} {cost.unknown:,}/{cost.replies:,}" for each in shown if (cost := spent[each.model]).unknown
+    ]
     rows = tuple(
         {
             "model": each.model,
-            "cost": spent[each.model],
+            "cost": spent[each.model].cost,
             "value": each.value,
             "low": each.low,
             "high": each.high,
@@ -73,30 +78,42 @@ def cost_picture(source: PictureSource) -> Picture:
         words["cost_note"],
         words["frontier"],
         *((words["lower"],) if lower else ()),
+        *((words["partly_unknown"].format(replies=", ".join(partial)),) if partial else ()),
         *((words["left_out"].format(models=", ".join(gone)),) if gone else ()),
         *source.caution,
     )
     return Picture("cost", f"{source.title}: {words['title_cost']}, {named}", rows, notes, draws)
 
 
-def _spent(source: PictureSource) -> dict[str, float | None]:
-    """Return what the replies of every model cost, out of the macro `spending`; None for one that has replies without a
-    known cost."""
-    found = run_query(source.connection, f"from {sql.name(source.plan.benchmark.name)}.spending()").to_pylist()
-    spent: dict[str, float | None] = {}
-    for row in found:
-        if row["what"] != "reply" or row["role"] != source.run.compared_role:
-            continue
-        match source.options.cost:
-            case "tokens":
-                total = row["tokens_out"]
-                spent[row["model"]] = None if total is None else total / row["calls"]
-            case "seconds":
-                spent[row["model"]] = row["median_s"]
-            case _:
-                unpriced = row["unpriced"] or row["cost_usd"] is None
-                spent[row["model"]] = None if unpriced else 1000 * float(row["cost_usd"]) / row["calls"]
-    return spent
+@dataclass(frozen=True)
+class _Spent:
+    """The cost of a model's replies: of a thousand in USD, of one in tokens, or the median of one in seconds; of the
+    `replies` whose cost is known. `None` if it is known of none."""
+
+    cost: float | None
+    replies: int
+    unknown: int
+
+
+def _spent(source: PictureSource) -> dict[str, _Spent]:
+    """Return what the replies of every model cost. A call that failed is no reply; what it cost is counted if it is
+    known."""
+    taken = {"tokens": "tokens_out", "seconds": "latency_s"}.get(source.options.cost, "cost_usd")
+    total = f"median(reply.{taken})" if taken == "latency_s" else f"sum(reply.{taken}) / count(reply.{taken})"
+    # One row for each model: a reply that stands in several runs is one.
+    query = f"""
+        select reply.model, {total}::double as cost, count(*) as replies, count(*) - count(reply.{taken}) as unknown
+        from (
+          select distinct model, sample_id, status, {taken} from {sql.name(source.plan.benchmark.name)}.samples
+          where role = {sql.text(source.run.compared_role)}) as reply
+        where reply.status not in ('undefined', 'not_applicable')
+          and not (reply.status = 'provider_error' and reply.{taken} is null)
+        group by reply.model"""
+    factor = 1000 if taken == "cost_usd" else 1
+    return {
+        row["model"]: _Spent(None if row["cost"] is None else factor * row["cost"], row["replies"], row["unknown"])
+        for row in run_query(source.connection, query).to_pylist()
+    }
 
 
 def _frontier(rows: Any, lower: bool) -> list[dict[str, Any]]:

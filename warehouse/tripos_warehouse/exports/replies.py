@@ -8,15 +8,12 @@ from typing import Any, Literal
 
 import orjson
 
-from tripos_compiler.plan import Ask, Grade, Plan, Score
+from tripos_compiler.plan import Ask, Ending, Grade, Plan, Score, ending_of
 from tripos_compiler.source import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import Connection
 from tripos_warehouse.views import LANGUAGE, RunRecord, arm_columns, axis_columns, dimension_place, last_turns
-
-CUT = ("length", "max_tokens", "MAX_TOKENS")
-"""How providers say that a reply was cut off; one that was read in spite of it is no example to anybody."""
 
 Message = Mapping[str, str]
 Keep = Callable[[Mapping[str, str | None]], bool]
@@ -130,7 +127,7 @@ def read_replies(connection: Connection, plan: Plan, run: RunRecord, wanted: Rep
                 left_out["filtered"] += 1
             elif status != "ok":
                 left_out[status] += 1
-            elif finish in CUT:
+            elif ending_of(finish) is Ending.LENGTH:  # one that was read in spite of it is no example to anybody
                 left_out["truncated"] += 1
             elif not text or not text.strip():
                 left_out["empty"] += 1

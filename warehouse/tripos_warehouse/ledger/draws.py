@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tripos_compiler.plan import Ending, words_of
 from tripos_warehouse.ledger.lookup import RowLookup
 from tripos_warehouse.store import (
     AGAIN,
@@ -48,6 +49,7 @@ OF_NAME = frozenset(
 _ROW_BITS = 32
 _BATCH = 65536
 _AGAIN = pa.array(AGAIN, type=pa.string())
+_BROKEN = pa.array(words_of(Ending.ERROR), type=pa.string())
 
 
 class Draws:
@@ -129,10 +131,13 @@ class _Sent:
                 if REQUEST not in file.schema_arrow.names:
                     continue  # of an earlier version of the schema
                 row = 0
-                for batch in file.iter_batches(_BATCH, columns=[REQUEST, self._model, "status"], use_threads=False):
+                columns = [REQUEST, self._model, "status", "finish_reason"]
+                for batch in file.iter_batches(_BATCH, columns=columns, use_threads=False):
                     rows = np.arange(row, row + batch.num_rows, dtype=np.uint64)
                     row += batch.num_rows
                     failed = pc.is_in(batch["status"], value_set=_AGAIN)
+                    if "finish_reason" in batch.schema.names:
+                        failed = pc.or_(failed, pc.is_in(pc.utf8_lower(batch["finish_reason"]), value_set=_BROKEN))
                     hits = pc.and_(pc.is_valid(batch[REQUEST]), pc.invert(failed))
                     sent = batch.filter(hits)
                     if sent.num_rows:

@@ -93,11 +93,16 @@ from .items.shown_keys import (
 )
 from .measure_rows import (
     OF_CORRECTED as OF_CORRECTED,
+    OF_UNREAD as OF_UNREAD,
     MeasureRow as MeasureRow,
     MeasureTable as MeasureTable,
+    UnreadScores as UnreadScores,
     as_told as as_told,
 )
 from .sql.figures import (
     pairs_sql as pairs_sql,
     sql_of as sql_of,
+)
+from .unread import (
+    with_unread as with_unread,
 )

@@ -127,7 +127,7 @@ def three_figures(found: Mapping[str, Any]) -> tuple[ThreeFigures | None, str]:
         many = max(int(graded.sum()), 1)
         told = f"people graded replies to {many} of the items: it takes {FEWEST_GRADED}"
         return None, told if many < FEWEST_GRADED else "some of its cells have one item that people graded"
-    names = tuple(each["item_id"] for each in pulls)
+    names = tuple(each["cluster_id"] for each in pulls)
     judge, labelled, people = (
         Pulled(value, each) for value, each in zip(values, (of_judge, on_graded, of_people), strict=True)
     )

@@ -9,6 +9,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+from tripos_compiler.language import RowClusters
 from tripos_compiler.language.figures import scored_by, scored_values_of
 from tripos_compiler.language.library import PAST, in_bounds
 from tripos_compiler.plan import Aggregate, Measure, Measured, Plan
@@ -30,6 +31,8 @@ from tripos_warehouse.measures.sql import graders_of, has_apart, sql_of
 from tripos_warehouse.query import Connection, query_rows
 from tripos_warehouse.statistics import StatisticResult, t_quantile
 from tripos_warehouse.statistics.intervals import (
+    ONE_CLUSTER,
+    ONE_CLUSTER_IN_A_CELL,
     ONE_IN_A_CELL,
     ONE_ITEM,
     ROUNDING,
@@ -53,6 +56,10 @@ REACH = 2.0
 """How many times the excess of a figure over what chance has no part in its interval reaches further."""
 CORRELATED = JACKKNIFED | {"bradley_terry", "self_preference"}
 """What is no mean over items: where all items are alike, nothing says how far another one could move it."""
+ITEMS_ALIKE = "items do not differ: nothing shows the error"
+NO_ERROR = "nothing shows the error of what it is made of"
+OF_CLUSTERS = {ONE_ITEM: ONE_CLUSTER, ONE_IN_A_CELL: ONE_CLUSTER_IN_A_CELL}
+"""The reasons of a figure whose items were drawn together."""
 PAST_ERROR = "its error is past all bounds, which are ±1e70"
 Ends = tuple[float | None, float | None]
 
@@ -102,12 +109,20 @@ def evaluate(
     of_metrics = _ends_of_metrics(plan, measure)
     straight = not has_curve(plan, measure.figure)
     rows = [_row(measure, found, still, straight, _is_sum(measure, found, slices), of_metrics) for found in values]
+    if _is_clustered(plan, measure):
+        rows = [replace(row, reason=OF_CLUSTERS.get(row.reason or "", row.reason)) for row in rows]
     if measure.missing == "fail":
         rows = [_failed(connection, plan, measure, row) for row in rows]
     places = [dimension_place(plan, name) for name in measure.by]
     rows = _seen_through(connection, plan, measure, by_people, rows)
     rows.sort(key=lambda row: ([place(value) for place, value in zip(places, row.by, strict=True)], row.model))
     return MeasureTable(measure, tuple(rows))
+
+
+def _is_clustered(plan: Plan, measure: Measure) -> bool:
+    """Return true if items of a measure may share a cluster."""
+    scenarios = RowClusters(plan).scenarios
+    return measure.scenario in scenarios if measure.scenario is not None else bool(scenarios)
 
 
 def _seen_through(
@@ -241,7 +256,7 @@ def _row(
     past = _past(found, value, low, high)
     if past is not None:
         low = high = half = None
-    reason = None if low is not None else past or found.get("reason") or _reason(value, items, found)
+    reason = None if low is not None else past or _reason(value, error, items, found)
     by = tuple(found[name] for name in measure.by)
     coverage = n / total if total else None
     return MeasureRow(
@@ -258,6 +273,7 @@ def _row(
         half_width=half,
         method=method if low is not None else None,
         reason=reason,
+        tried=(int(found["items that count"] or 0), int(found["all items"])) if "all items" in found else None,
     )
 
 
@@ -320,15 +336,19 @@ def _past(found: Mapping[str, Any], value: float | None, low: float | None, high
     return PAST_ERROR if any(end is not None and not in_bounds(end) for end in ends) else None
 
 
-def _reason(value: float | None, items: int, found: Mapping[str, Any]) -> str:
+def _reason(value: float | None, error: float | None, items: int, found: Mapping[str, Any]) -> str:
+    """Return why a value is missing, or its interval, as the rows have it."""
+    told = found.get("reason")
+    if told is not None and (told != ONE_IN_A_CELL or items > 1):
+        return str(told)
     if value is None:
         return "nothing has a value"
-    if items < 2:
+    if items == 1:
         return ONE_ITEM
-    if found.get("is known") is False:
-        return ONE_IN_A_CELL
     if "low" not in found:
-        return "items do not differ: nothing shows the error"
+        return ITEMS_ALIKE if error is not None and error <= ROUNDING else NO_ERROR
+    if found.get("is known") is False:
+        return NO_ERROR
     if _bounded(found["low"]) is None:
         return "too many draws of the items have no value: nothing shows the error"
     return "all draws of the items give the same value: nothing shows the error"

@@ -34,11 +34,18 @@ NOT_TAKEN = MeasureRow(
 @dataclass(frozen=True)
 class ExpectationOutcome:
     """One figure that was expected: its value, whether that held, and by how much it is on the right side of the
-    number (below 0 where it is on the wrong one); None where there is no value, which does not hold."""
+    number (below 0 where it is on the wrong one); None where there is no value, which does not hold. Nor does one that
+    stands on too few of its scores: it is not `covered`."""
 
     row: MeasureRow
     held: bool
     margin: float | None
+    covered: bool = True
+
+    @property
+    def counted(self) -> MeasureRow:
+        """The row whose scores count: of a figure that people correct that of the judge, who scored all of them."""
+        return self.row.judged or self.row
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,12 @@ class CheckedExpectation:
         """True if it held for every model, in every cell. What was taken of nobody does not hold."""
         return bool(self.outcomes) and all(outcome.held for outcome in self.outcomes)
 
+    @property
+    def scores(self) -> tuple[int, int]:
+        """The number of scores that it stands on, and of how many that should have a value."""
+        counted = [outcome.counted for outcome in self.outcomes]
+        return sum(row.n for row in counted), sum(row.total for row in counted)
+
     def to_json(self) -> dict[str, Any]:
         """Return the gate as JSON values."""
         expected = self.expectation
@@ -62,6 +75,7 @@ class CheckedExpectation:
             "expect": expected.shown,
             "operator": expected.operator,
             "number": expected.value,
+            "least_coverage": expected.least_coverage,
             "held": self.held,
             "outcomes": [
                 {
@@ -72,6 +86,9 @@ class CheckedExpectation:
                     "low": outcome.row.interval_low,
                     "high": outcome.row.interval_high,
                     "margin": outcome.margin,
+                    "n": outcome.counted.n,
+                    "total": outcome.counted.total,
+                    "covered": outcome.covered,
                     "reason": outcome.row.reason,
                 }
                 for outcome in self.outcomes
@@ -108,7 +125,9 @@ def _outcome(expectation: Expectation, row: MeasureRow) -> ExpectationOutcome:
     if row.value is None:
         return ExpectationOutcome(row, False, None)
     held, margin = holds(expectation.operator, row.value, expectation.value)
-    return ExpectationOutcome(row, held, margin)
+    counted = row.judged or row
+    covered = counted.n >= expectation.least_coverage * counted.total - CLOSE
+    return ExpectationOutcome(row, held and covered, margin, covered)
 
 
 def holds(operator: str, value: float, number: float) -> tuple[bool, float]:

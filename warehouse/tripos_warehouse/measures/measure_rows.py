@@ -14,6 +14,24 @@ OF_CORRECTED = ("judged", "judged_low", "judged_high", "power")
 """The columns that only rows of a measure have that people correct: the judge's figure with its interval, and λ."""
 
 
+OF_TRIES = ("tried_items", "all_items")
+"""The columns that only rows of a chance of several tries have."""
+
+
+@dataclass(frozen=True)
+class UnreadScores:
+    """Scores of a figure that have no value: how many, and what the figure would be if each counted `as_what`. The
+    figure is None if nothing bounds it; then calls without an answer may be among them."""
+
+    count: int
+    figure: float | None = None
+    as_what: str = "wrong"
+
+
+OF_UNREAD = {"unread": "int64", "if_wrong": "float64"}
+"""The columns that only rows of a headline measure have some of whose scores could not be read, with their types."""
+
+
 @dataclass(frozen=True)
 class MeasureRow:
     """One value of a measure, for one model and one value of each dimension.
@@ -44,6 +62,11 @@ class MeasureRow:
     and `n` of the corrected row are those that people graded."""
     power: float | None = None
     """Of such a measure λ: how far the judge was followed, from 0."""
+    unread: UnreadScores | None = None
+    """Of a headline measure: the scores whose reply could not be read, where there are any."""
+
+    tried: tuple[int, int] | None = None
+    """Of a chance of several tries: how many items have enough samples with a value, and of how many."""
 
     @property
     def beside(self) -> dict[str, float | None]:
@@ -68,7 +91,9 @@ class MeasureRow:
             "coverage": self.coverage,
             "method": self.method,
             "reason": self.reason,
+            **({} if self.tried is None else dict(zip(OF_TRIES, self.tried, strict=True))),
             **self.beside,
+            **({} if self.unread is None else {"unread": self.unread.count, "if_wrong": self.unread.figure}),
         }
 
 

@@ -79,7 +79,8 @@ def self_preference(
     about: str, items: Words, firsts: Words, seconds: Words, judges: Words, values: Numbers
 ) -> dict[str, Any]:
     """Return how much more often judges of its family prefer a model than others do, on the same replies (`fondness`).
-    `about` is the model, or the model, `BETWEEN` and the one judge that is looked at. Gives what `strength` does.
+    `about` is the model, or the model, `BETWEEN` and the one judge that is looked at. An item may stand behind its
+    cluster and `PARTED`. Gives what `strength` does, by cluster.
 
     >>> found = self_preference("gpt-5", list("112233"), ["gpt-5"] * 6, ["o"] * 6, ["gpt-4o", "x"] * 3, [1.0, 0.5] * 3)
     >>> found["value"], self_preference("o", ["1"], ["gpt-5"], ["o"], ["x"], [1.0])["reason"]
@@ -102,7 +103,8 @@ def self_preference(
     value = sum(fond.excesses) / count
     pulls: dict[str, float] = {}
     for item, excess in zip(fond.items, fond.excesses, strict=True):
-        pulls[str(item)] = pulls.get(str(item), 0.0) + (excess - value) / count
+        cluster = str(item).partition(PARTED)[0]
+        pulls[cluster] = pulls.get(cluster, 0.0) + (excess - value) / count
     return {"value": value, "reason": None, "items": list(pulls), "pulls": list(pulls.values()), "draws": None}
 
 

@@ -61,6 +61,7 @@ from .paper_tables import (
 )
 from .remarks import (
     CAUTION as CAUTION,
+    own_figure_text as own_figure_text,
 )
 from .report_text import (
     further_query as further_query,

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tripos_compiler.language import Clustering
 from tripos_compiler.language.figures import element_scores, ranges_of, score_spans
 from tripos_compiler.plan import BoolType, Grade, IntegerType, Measure, NumberType, Plan, Score, Type
 from tripos_compiler.source import dataclass
@@ -28,20 +29,21 @@ from tripos_warehouse.measures import (
 )
 from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics import StatisticResult, benjamini_hochberg, fixed_sequence
-from tripos_warehouse.statistics.intervals import mean_of_cells
+from tripos_warehouse.statistics.intervals import ONE_CLUSTER, ONE_ITEM, mean_of_cells
 from tripos_warehouse.views import (
     LANGUAGE,
     RunRecord,
     are_counted,
     arm_columns,
     axis_columns,
+    clusterings_of,
     dimension_label,
     dimension_place,
     people_apart,
 )
 
 LEVEL = 0.05
-ITEM, SLOT = "its item", "its slot"
+ITEM, SLOT, CLUSTER = "its item", "its slot", "cluster_id"
 """Columns that stand beside axes and arms: no name of those has a space."""
 """A corrected p value below this settles which side is better."""
 
@@ -110,6 +112,8 @@ class Comparison:
     """The measures of the headline, which are tested before the others."""
     by_people: tuple[str, ...] = ()
     """The measures that people correct."""
+    clusterings: tuple[Clustering, ...] = ()
+    """What errors cluster by, where items were drawn together."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +163,18 @@ def compare(one: Side, two: Side, *, by_judge: bool = True) -> Comparison:
     by_people = tuple(each.name for each in two.plan.measures if each.corrected)
     by_people = tuple(name for name in by_people if name in {row.name for row in measures})
     return Comparison(
-        corrected, len(found.a), len(items), only_a, only_b, same, unpaired, together, tuple(people), first, by_people
+        corrected,
+        len(found.a),
+        len(items),
+        only_a,
+        only_b,
+        same,
+        unpaired,
+        together,
+        tuple(people),
+        first,
+        by_people,
+        clusterings_of(two.connection, two.plan),
     )
 
 
@@ -227,9 +242,9 @@ def _read(one: Side, two: Side, by_judge: bool) -> tuple[_Pairs, int, int, int]:
     joined = duckdb.connect(":memory:", config={"python_enable_replacements": False})
     with joined:
         joined.register("one", _scores(one, keys, []))
-        joined.register("two", _scores(two, keys, ["dimension", *places]))
+        joined.register("two", _scores(two, keys, ["dimension", CLUSTER, *places]))
         same = " and ".join(f"one.{sql.name(key)} is not distinct from two.{sql.name(key)}" for key in keys)
-        columns = [*keys, "dimension", *places]
+        columns = [*keys, "dimension", CLUSTER, *places]
         every = joined.sql(
             f"""select {", ".join(f"two.{sql.name(name)}" for name in columns)},
               one.value as "its a", two.value as "its b",
@@ -256,7 +271,7 @@ def _scores(side: Side, keys: Sequence[str], more: Sequence[str]) -> pa.Table:
     slots = " ".join(f"when {sql.text(model)} then {place}" for place, model in enumerate(side.models))
     return side.connection.sql(
         f"""select {", ".join(map(sql.name, plain))}, item_id as {sql.name(ITEM)},
-          case model {slots} end as {sql.name(SLOT)}, avg(value) as value,
+          case model {slots} end as {sql.name(SLOT)}, avg(value order by value) as value,
           any_value(model) as model, min(sample_id) as "its sample"
         from {sql.name(side.run.benchmark)}.scores
         where value is not null and model in ({", ".join(map(sql.text, side.models))}) and {are_counted(side.plan)}
@@ -267,13 +282,15 @@ def _scores(side: Side, keys: Sequence[str], more: Sequence[str]) -> pa.Table:
 def _row(name: str, of: str, found: _Pairs, cells: Sequence[str], weighted: bool, judged: Judged) -> ComparedRow:
     cell = list(zip(*(found.columns[each] for each in cells), strict=True)) if cells else None
     weight = found.weight if weighted else np.ones(len(found.a))
-    items = found.columns[ITEM].tolist()
-    a, b = (mean_of_cells(side, items, cell, weight).value or 0.0 for side in (found.a, found.b))
+    clusters = found.columns[CLUSTER].tolist()
+    a, b = (mean_of_cells(side, clusters, cell, weight).value or 0.0 for side in (found.a, found.b))
     names = {*found.columns["metric"].tolist()}
     spans = {judged.spans.get(name) for name in names}
     span = None if None in spans else max(each for each in spans if each is not None)
     ends = None if span is None else (-span, span)
-    difference = mean_of_cells(found.b - found.a, items, cell, weight, ends=ends)
+    difference = mean_of_cells(found.b - found.a, clusters, cell, weight, ends=ends)
+    if difference.reason == ONE_ITEM and len({*found.columns[ITEM].tolist()}) > 1:
+        difference = difference.without_interval(ONE_CLUSTER)
     return ComparedRow(name, of, a, b, difference, None, names <= judged.graded, span)
 
 
@@ -306,7 +323,7 @@ def _measures(
             if stand_for[mean.values, mean.scenario, mean.by].name not in means:
                 unpaired.append((measure.name, _why_unpaired(one, two, measure)))
             continue
-        graded = measure.lower_is_better or bool(measure.corrected) or measure.name in two.plan.benchmark.headline
+        graded = measure.directed or bool(measure.corrected) or measure.name in two.plan.benchmark.headline
         if (plain := mean_of(measure)) is not None:
             graded |= set(plain.values) <= judged.graded
         values = remeasure(half, other, two.plan, measure, items)
@@ -360,7 +377,7 @@ def _means(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[ComparedRow]:
             weighted = "metric" not in mean.by
             row = _row(measure.name, of, found.where(mask), cells, weighted, judged)
             lower = measure.lower_is_better
-            graded = row.graded or lower or measure.name in plan.benchmark.headline
+            graded = row.graded or measure.directed or measure.name in plan.benchmark.headline
             yield replace(row, graded=graded, lower_is_better=lower)
 
 

@@ -14,7 +14,7 @@ from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.formats import NOTHING, TextColumn, decimals_of, grid
 from tripos_warehouse.report.comparison import LEVEL, ComparedRow, Comparison, Section, Side, check_comparable
-from tripos_warehouse.statistics.intervals import ALIKE, ROUNDING
+from tripos_warehouse.statistics.intervals import ALIKE, ONE_CLUSTER, ROUNDING
 from tripos_warehouse.views import RunRecord
 
 
@@ -122,7 +122,8 @@ def verdict(row: ComparedRow, decimals: int = 2, tests: int = 1) -> str:
     size = f"{abs(apart):.{decimals}f}"
     if found.low is None or found.high is None:
         if (found.clusters or 0) < 2:
-            return "one item says nothing about the difference"
+            which = "cluster of items" if found.reason == ONE_CLUSTER else "item"
+            return f"one {which} says nothing about the difference"
         if found.reason not in (None, ALIKE):
             return f"{'no difference' if abs(apart) <= ROUNDING else f'{told} {size}'}; {found.reason}"
         if abs(apart) <= ROUNDING:
@@ -180,7 +181,11 @@ def _table(section: Section, width: int) -> Iterable[str]:
 
 def notes_of(comparison: Comparison) -> Iterable[str]:
     pairs = f"{_count(comparison.pairs, 'pair')} of " if comparison.pairs else ""
-    yield f"{pairs}{_count(comparison.items, 'item')}; errors are clustered by item."
+    if comparison.clusterings:
+        yield f"{pairs}{_count(comparison.items, 'item')}."
+        yield from (f"{each.sentence[0].upper()}{each.sentence[1:]}." for each in comparison.clusterings)
+    else:
+        yield f"{pairs}{_count(comparison.items, 'item')}; errors are clustered by item."
     yield "Intervals are of 95 %; p is corrected for the rows of its table (Holm)."
     if comparison.first:
         yield f"The headline is tested first, and the other measures after it: {', '.join(comparison.first)}"

@@ -15,6 +15,7 @@ from tripos_compiler.diagnostics import localized, usd
 from tripos_warehouse.formats import GAP, NOTHING, TextColumn, grid, wrapped
 from tripos_warehouse.measures import MeasureRow, MeasureTable, is_baseline, matched
 from tripos_warehouse.report.boards import headlines
+from tripos_warehouse.report.expectation_text import MOCKED, partial_lines
 from tripos_warehouse.report.pivot_table import counts_of, coverage, number_range, with_interval
 from tripos_warehouse.report.remarks import CAUTION
 from tripos_warehouse.report.report_text import (
@@ -156,6 +157,12 @@ def _required(report: Report, tables: Sequence[MeasureTable], width: int) -> Ite
     longest = width if len(report.run.models) > FEW else 2 * width
     if (told := baseline_sentence(report, tables, longest)) is not None:
         yield wrapped(told, width).split("\n"), "yellow"
+    unread = [remark.text for remark in report.remarks if remark.kind == "unread"]
+    for told in unread[:MOST_NAMED]:
+        yield wrapped(localized(told), width).split("\n"), "yellow"
+    if len(unread) > MOST_NAMED:
+        told = f"{len(unread) - MOST_NAMED:,} more with unread replies are in the report"
+        yield wrapped(localized(told), width).split("\n"), "yellow"
     failed = [table.measure.name for table in report.measures if table.error is not None]
     failed += [f"expect {gate.expectation.shown}" for gate in report.gates if gate.failed]
     if failed:
@@ -167,7 +174,12 @@ def _required(report: Report, tables: Sequence[MeasureTable], width: int) -> Ite
         wrong = [gate.expectation.shown for gate in report.gates if not gate.held]
         count = f"{len(report.gates) - len(wrong)} held" + (f", {len(wrong)} did not" if wrong else "")
         told = localized(f"expectations: {count}") + (localized(": ") + _some(wrong) if wrong else "")
-        yield wrapped(told, width).split("\n"), STYLES[not wrong]
+        lines = wrapped(told, width).split("\n")
+        for line in partial_lines(report.gates)[:MOST_NAMED]:
+            lines += wrapped(line, width).split("\n")
+        if wrong and report.mocked:
+            lines += wrapped(localized(MOCKED), width).split("\n")
+        yield lines, STYLES[not wrong or report.mocked]
     if report.only_proves_the_pipeline:
         yield wrapped(localized(CAUTION), width).split("\n"), "yellow"
 
@@ -177,6 +189,8 @@ def _notes(report: Report, width: int) -> Iterator[Block]:
     for gap in report.gaps:
         yield wrapped(localized(gap.kind) + localized(": ") + localized(gap.shown), width).split("\n"), "yellow"
     for remark in report.remarks:
+        if remark.kind == "unread":
+            continue
         yield wrapped(localized("note") + localized(": ") + localized(remark.text), width).split("\n"), "yellow"
 
 

@@ -13,11 +13,11 @@ from tripos_warehouse.report.boards import LEAST_ITEMS, LEVEL, Board, Standing, 
 from tripos_warehouse.report.comparison import Comparison, Section, graded_scores
 from tripos_warehouse.report.comparison_text import TITLES, notes_of, verdicts
 from tripos_warehouse.report.pivot_table import ALL, PivotLine, coverage, is_pooled, pivoted
-from tripos_warehouse.report.remarks import CAUTION
+from tripos_warehouse.report.remarks import CAUTION, unread_remarks
 from tripos_warehouse.report.report_text import NO_SCORES, OF_JUDGE, is_alone, of_same, title_of
 from tripos_warehouse.report.run_report import Report
 from tripos_warehouse.statistics import holm
-from tripos_warehouse.views import dimension_label
+from tripos_warehouse.views import clusters_of, count_clusters, dimension_label
 
 BestValue = tuple[str, tuple[Any, ...], str]
 """A measure by its name, a cell of it, and the model that is best there."""
@@ -63,7 +63,14 @@ def _measure(
     else:
         columns, rows = _beside(*found, chosen)
     caution = (CAUTION,) if report.only_proves_the_pipeline else ()
-    return PaperTable(name, caption, tuple(columns), (*_notes(rows), *_parts_of_it(report), *caution))
+    notes = (*_notes(rows), *_unread(table), *_parts_of_it(report), *caution)
+    return PaperTable(name, caption, tuple(columns), notes)
+
+
+def _unread(table: MeasureTable) -> Iterable[str]:
+    """Yield what values of a headline measure would be if unreadable replies counted as wrong."""
+    for remark in unread_remarks([table]):
+        yield f"{remark.text}."
 
 
 def _parts_of_it(report: Report) -> Iterable[str]:
@@ -231,7 +238,7 @@ def _has_direction(plan: Plan, measure: Measure) -> bool:
     """Return true if it is known whether a higher value is a better one."""
     if is_pooled(plan, measure.figure):
         return False
-    if measure.lower_is_better or measure.corrected or measure.name in plan.benchmark.headline:
+    if measure.directed or measure.corrected or measure.name in plan.benchmark.headline:
         return True
     mean = mean_of(measure)
     return mean is not None and set(mean.values) <= graded_scores(plan)
@@ -244,7 +251,7 @@ def _best(connection: Connection, plan: Plan, table: MeasureTable) -> list[tuple
     if len(models) < 2:
         return []
     shared = frozenset.intersection(*(of_model[model] for model in models))
-    if len(shared) < LEAST_ITEMS:
+    if count_clusters(shared, clusters_of(connection, plan)) < LEAST_ITEMS:
         return []
     half = Half(connection, plan.benchmark.name, models)
     differences = remeasure_cells(half, plan, measure, sorted(shared))

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import orjson
 
 from tripos_compiler.diagnostics import percent
 from tripos_compiler.language import Only, left_out_arm_values, names_in
-from tripos_compiler.plan import Ask, Converse, Grade, Plan, Score, Verdict
+from tripos_compiler.plan import Ask, Converse, Ending, Grade, Plan, Score, Verdict, words_of
 from tripos_compiler.source import dataclass
 from tripos_warehouse import sql
-from tripos_warehouse.measures import FEWEST, LEAST_MODELS, is_baseline, near_items, told_of_items, unbalanced_keys
+from tripos_warehouse.formats import decimals_of
+from tripos_warehouse.measures import (
+    FEWEST,
+    LEAST_MODELS,
+    MeasureTable,
+    UnreadScores,
+    is_baseline,
+    near_items,
+    told_of_items,
+    unbalanced_keys,
+)
 from tripos_warehouse.measures.judges import repeated_verdicts
 from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics.validity import judge_stability
 from tripos_warehouse.store import HUMAN
-from tripos_warehouse.views import RunRecord, shows_several_times
+from tripos_warehouse.views import RunRecord, clusterings_of, lacks_clusters, shows_several_times
 
 
 def several_snapshots(connection: Connection, plan: Plan) -> dict[str, dict[str, int]]:
@@ -49,14 +59,17 @@ def several_snapshots(connection: Connection, plan: Plan) -> dict[str, dict[str,
 CAUTION = "These figures show that the pipeline works. They say nothing about any model's worth."
 MOST_SETTLED = 5
 """The most comparisons of a run that stopped early that are told one by one."""
-CUT = ("length", "max_tokens", "MAX_TOKENS")
-"""How providers say that a reply was cut off."""
 
 Kind = Literal[
+    "unread",
+    "own_figures",
     "selection",
     "settled",
     "left_out",
     "cut_off",
+    "endings",
+    "clusters",
+    "tries",
     "uneven",
     "one_value",
     "one_grade",
@@ -88,11 +101,14 @@ def find_remarks(connection: Connection, plan: Plan, run: RunRecord, only: Only)
         remark
         for found in (
             _selection(connection, plan, run),
+            _own_figures(connection, run),
             _settled(run),
             _shown(connection, run, only),
             _treatments(plan, {**run.only, **only}),
             _left_out(connection, plan, schema),
             _cut_off(connection, plan, run, schema),
+            _unknown_endings(connection, plan, run, schema),
+            _clusters(connection, plan),
             _uneven(connection, schema),
             _one_value(connection, schema),
             _copies(connection, plan, run, schema),
@@ -107,6 +123,35 @@ def find_remarks(connection: Connection, plan: Plan, run: RunRecord, only: Only)
     )
 
 
+def unread_remarks(tables: Sequence[MeasureTable]) -> Iterator[Remark]:
+    """Yield for each value of a headline measure what it would be if the replies that could not be read counted as
+    wrong."""
+    for table in tables:
+        known = [row.unread.figure for row in table.rows if row.unread is not None]
+        decimals = decimals_of([row.value for row in table.rows] + known)
+        for row in table.rows:
+            if row.unread is not None:
+                told = unread_sentence(row.unread, row.value, row.n, row.total, decimals)
+                yield Remark("unread", f"`{table.measure.name}` of {row.model}: {told}")
+
+
+def unread_sentence(unread: UnreadScores, value: float | None, n: int, total: int, decimals: int) -> str:
+    """Return what a figure is, and what it would be if the replies that could not be read counted as wrong.
+
+    >>> unread_sentence(UnreadScores(20, 0.64), 0.8, 80, 100, 2)
+    '0.80 on 80 of 100 scores; 0.64 if the 20 unread ones count as wrong'
+    >>> unread_sentence(UnreadScores(1), 0.8, 3, 4, 2)
+    '0.80 on 3 of 4 scores; nothing bounds what it would be with the one that has no value'
+    """
+    own = "no value" if value is None else f"{value:.{decimals}f}"
+    stands = f"{own} on {n:,} of {total:,} scores"
+    if unread.figure is None:
+        those = "the one that has no value" if unread.count == 1 else f"the {unread.count:,} that have no value"
+        return f"{stands}; nothing bounds what it would be with {those}"
+    those = "the unread one counts" if unread.count == 1 else f"the {unread.count:,} unread ones count"
+    return f"{stands}; {unread.figure:.{decimals}f} if {those} as {unread.as_what}"
+
+
 def _rows(connection: Connection, query: str) -> list[tuple[Any, ...]]:
     return connection.execute(query).fetchall()
 
@@ -114,6 +159,33 @@ def _rows(connection: Connection, query: str) -> list[tuple[Any, ...]]:
 def _selection(connection: Connection, plan: Plan, run: RunRecord) -> Iterator[Remark]:
     if (told := selection_of(connection, plan, run)) is not None:
         yield Remark("selection", told)
+
+
+MOST_FIGURES = 8
+"""The most figures of an imported log that a remark names."""
+
+
+def own_figure_text(figure: Mapping[str, Any]) -> str:
+    """Return a figure that an imported log has of its own, as a line says it.
+
+    >>> own_figure_text({"task": "wiki", "score": "bits", "figure": "bits", "value": 0.91})
+    'bits 0.91 (wiki)'
+    >>> own_figure_text({"task": "quiz", "score": "match", "figure": "accuracy", "reducer": "mode", "value": 1.0})
+    'match accuracy by mode 1 (quiz)'
+    """
+    name = figure["score"] if figure["figure"] == figure["score"] else f"{figure['score']} {figure['figure']}"
+    by = f" by {figure['reducer']}" if figure.get("reducer") else ""
+    return f"{name}{by} {figure['value']:.6g} ({figure['task']})"
+
+
+def _own_figures(connection: Connection, run: RunRecord) -> Iterator[Remark]:
+    """Yield the figures that an imported log has of its own and that no measure computes."""
+    for (options,) in _rows(connection, f"select options from main.runs where run_id = {sql.text(run.run_id)}"):
+        figures = (orjson.loads(options or "{}").get("log") or {}).get("figures") or []
+        if figures:
+            told = "; ".join(map(own_figure_text, figures[:MOST_FIGURES]))
+            more = f"; {len(figures) - MOST_FIGURES:,} more in `main.runs`" if len(figures) > MOST_FIGURES else ""
+            yield Remark("own_figures", f"figures of the log itself, which no measure here computes: {told}{more}")
 
 
 def selection_of(connection: Connection, plan: Plan, run: RunRecord) -> str | None:
@@ -223,13 +295,35 @@ def _counted(plan: Plan, run: RunRecord, key: str) -> str:
 
 def _cut_off(connection: Connection, plan: Plan, run: RunRecord, schema: str) -> Iterator[Remark]:
     replies = _counted(plan, run, "sample_id")
+    cut_off = sql.texts(words_of(Ending.LENGTH))
     counts = _rows(
         connection,
-        f"""select model, {replies} filter (finish_reason in {sql.texts(CUT)} or status = 'truncated') as cut, {replies}
+        f"""select model, {replies} filter (lower(finish_reason) in {cut_off} or status = 'truncated') as cut, {replies}
         from {schema}.samples where role = {sql.text(run.compared_role)} group by all having cut > 0 order by all""",
     )
     for model, cut, count in counts:
         yield Remark("cut_off", f"{cut:,} of {count:,} replies of {model} were cut off: raise `max_tokens`")
+
+
+def _unknown_endings(connection: Connection, plan: Plan, run: RunRecord, schema: str) -> Iterator[Remark]:
+    """Yield the words of a model for how its replies ended that are in no table: such replies count as whole."""
+    known, talks = words_of(*Ending), [each.name for scenario in plan.scenarios for each in scenario.talks]
+    counts = _rows(
+        connection,
+        f"""select model, finish_reason, {_counted(plan, run, "sample_id")} as replies from {schema}.samples
+        where role = {sql.text(run.compared_role)} and lower(finish_reason) not in {sql.texts(known)}
+          and step not in {sql.texts(talks)} group by all order by all""",
+    )
+    for model, word, replies in counts:
+        told = f"{replies:,} replies of {model} ended with `{word}`, which is no word that is known"
+        yield Remark("endings", f"{told}: they count as whole")
+
+
+def _clusters(connection: Connection, plan: Plan) -> Iterator[Remark]:
+    yield from (Remark("clusters", each.sentence) for each in clusterings_of(connection, plan))
+    if lacks_clusters(connection, plan):
+        told = "nothing says which items were drawn together, so intervals cluster by item"
+        yield Remark("clusters", f"{told}: `tripos run` with this spec lists them, and makes no call again")
 
 
 def _uneven(connection: Connection, schema: str) -> Iterator[Remark]:

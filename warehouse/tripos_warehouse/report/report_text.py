@@ -25,6 +25,7 @@ from tripos_warehouse.measures import (
 )
 from tripos_warehouse.measures.sql import graders_of, sql_of
 from tripos_warehouse.report.acceptance import acceptance_lines
+from tripos_warehouse.report.expectation_text import MOCKED, standing, too_few
 from tripos_warehouse.report.pivot_table import ALL, beside, counts_of, is_pooled, with_interval
 from tripos_warehouse.report.remarks import CAUTION
 from tripos_warehouse.views import dimension_heading, dimension_label
@@ -67,7 +68,7 @@ def expectation_lines(
     count = f"{len(gates) - failed} held" + (f", {failed} did not" if failed else "")
     yield localized(f"expectations: {count}"), "bold"
     for gate in gates:
-        words = localized("held" if gate.held else "did not hold") + localized(": ") + gate.expectation.shown
+        words = f"{standing(gate)}{localized(': ')}{gate.expectation.shown}"
         for line in textwrap.wrap(words, width, subsequent_indent="  "):
             yield line, STYLES[gate.held]
         for line in grid(_columns(plan, gate), table_width - 2):
@@ -99,13 +100,15 @@ def _columns(plan: Plan, gate: CheckedExpectation) -> list[TextColumn]:
             ),
             right=True,
         ),
-        TextColumn("", tuple(_outcome_text(outcome) for outcome in outcomes)),
+        TextColumn("", tuple(_outcome_text(gate, outcome) for outcome in outcomes)),
     ]
 
 
-def _outcome_text(outcome: ExpectationOutcome) -> str:
+def _outcome_text(gate: CheckedExpectation, outcome: ExpectationOutcome) -> str:
     if outcome.margin is None:
         return localized("undefined")
+    if not outcome.covered:
+        return localized(too_few(gate, outcome))
     return localized(f"{'held by' if outcome.held else 'off by'} {abs(outcome.margin):.3g}")
 
 
@@ -168,6 +171,8 @@ def render_report(
         text.append("\n")
         for line, style in expectation_lines(report.plan, report.gates, width, table_width):
             text.append(line + "\n", style=style)
+        if report.mocked and not report.held:
+            text.append(wrapped(localized(MOCKED), width) + "\n", style="yellow")
     for line in _footer(report, sql, where):
         text.append(line + "\n", style="dim")
     return text

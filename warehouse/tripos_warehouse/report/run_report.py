@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from tripos_compiler.diagnostics import localized, usd
-from tripos_compiler.language import Only
+from tripos_compiler.language import Clustering, Only
 from tripos_compiler.language.figures import aggregates_of
 from tripos_compiler.plan import Plan
 from tripos_compiler.source import dataclass
@@ -19,6 +19,7 @@ from tripos_warehouse import sql
 from tripos_warehouse.formats import NOTHING
 from tripos_warehouse.measures import (
     OF_CORRECTED,
+    OF_UNREAD,
     CheckedExpectation,
     MeasureTable,
     MissingResults,
@@ -32,19 +33,21 @@ from tripos_warehouse.measures import (
     has_people_apart,
     matched,
     shared_cells,
+    with_unread,
 )
 from tripos_warehouse.measures.sql import sql_of
 from tripos_warehouse.query import Connection
 from tripos_warehouse.report.acceptance import Acceptance, acceptances
 from tripos_warehouse.report.boards import headlines
-from tripos_warehouse.report.remarks import CAUTION, Remark, find_remarks
+from tripos_warehouse.report.remarks import CAUTION, Remark, find_remarks, unread_remarks
 from tripos_warehouse.store import HUMAN
-from tripos_warehouse.views import RunRecord, copied_scores, people_apart, shows_several_times
+from tripos_warehouse.views import RunRecord, clusterings_of, copied_scores, people_apart, shows_several_times
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PROVING = ("local/", "mock/")
+MOCK = "mock/"
+PROVING = ("local/", MOCK)
 """What begins a model whose figures show that the pipeline works, and nothing about the model."""
 
 _FIRST = {"measure": "string", "model": "string"}
@@ -94,6 +97,8 @@ class Report:
     """What would have sharpened each headline measure more for the same money."""
     only: Only = field(default_factory=dict)
     """The values of axes and arms that the report is restricted to, beyond what the run was."""
+    clusterings: tuple[Clustering, ...] = ()
+    """What its intervals cluster by, where items were drawn together."""
     batch_cost_usd: float | None = None
     """The part of the run's cost that was paid in batches; None where there were none, or a price is not known."""
 
@@ -101,6 +106,16 @@ class Report:
     def held(self) -> bool:
         """True if every expectation held."""
         return all(gate.held for gate in self.gates)
+
+    @property
+    def mocked(self) -> bool:
+        """True if a mock model took part: its figures say nothing, so no expectation fails the run."""
+        return any(model.startswith(MOCK) for models in self._filling() for model in models)
+
+    @property
+    def passed(self) -> bool:
+        """True unless an expectation fails the run."""
+        return self.held or self.mocked
 
     @property
     def cost_shown(self) -> str:
@@ -153,6 +168,7 @@ class Report:
             "gaps": [gap.to_json() for gap in self.gaps],
             "people": dict(self.people),
             "people_apart": list(self.apart),
+            **({"clusters": [each.to_json() for each in self.clusterings]} if self.clusterings else {}),
             "remarks": [remark.to_json() for remark in self.remarks],
             "sharpening": [each.to_json() for each in self.sharpening],
             "only_proves_the_pipeline": self.only_proves_the_pipeline,
@@ -187,6 +203,7 @@ class Report:
         dimensions = {name: "string" for name in named if name not in {*_FIRST, *_LAST}}
         rows: list[dict[str, Any]] = [row for table in self.measures for row in table.to_rows()]
         beside = dict.fromkeys(OF_CORRECTED, "float64") if any(OF_CORRECTED[0] in row for row in rows) else {}
+        beside |= OF_UNREAD if any("unread" in row for row in rows) else {}
         columns = {
             name: pa.array([_text(row.get(name)) if name in dimensions else row.get(name) for row in rows], type_)
             for name, type_ in {**_FIRST, **dimensions, **_LAST, **beside}.items()
@@ -285,7 +302,7 @@ def _reported(connection: Connection, plan: Plan, run: RunRecord, only: Only) ->
     several = shows_several_times(plan, run.compared_role)
     with shared_cells(connection, plan) as shared:
         found = [evaluate_or_tell(connection, plan, measure, shared=shared) for measure in plan.measures]
-    tables = tuple(as_told(run, table) for table in found)
+    tables = tuple(_with_unread(connection, plan, [as_told(run, table) for table in found]))
     apart = people_apart(connection, plan)
     by_people = _by_people(connection, plan, run) if apart else {}
     return Report(
@@ -302,11 +319,24 @@ def _reported(connection: Connection, plan: Plan, run: RunRecord, only: Only) ->
         made=acceptances(connection, plan, run),
         gaps=find_gaps(connection, run.benchmark),
         unworked=_unworked(connection, plan, run, tables),
-        remarks=(*find_remarks(connection, plan, run, only), *_judges_alone(plan, by_people)),
+        remarks=(
+            *unread_remarks(tables),
+            *find_remarks(connection, plan, run, only),
+            *_too_few_tries(tables),
+            *_judges_alone(plan, by_people),
+        ),
         sharpening=tuple(find_sharpening(connection, plan, measure) for measure in headlines(plan)),
         only=only,
+        clusterings=clusterings_of(connection, plan),
         batch_cost_usd=_batch_cost(connection, run),
     )
+
+
+def _with_unread(connection: Connection, plan: Plan, tables: Sequence[MeasureTable]) -> Iterator[MeasureTable]:
+    """Yield tables, those of headline measures with what they would be if unreadable replies counted as wrong."""
+    first = {measure.name for measure in headlines(plan)}
+    for table in tables:
+        yield with_unread(connection, plan, table) if table.measure.name in first else table
 
 
 def _batch_cost(connection: Connection, run: RunRecord) -> float | None:
@@ -330,6 +360,17 @@ def _unworked(connection: Connection, plan: Plan, run: RunRecord, tables: Sequen
     kept = {each for (found,) in connection.execute(query, [run.run_id]).fetchall() for each in found}
     told = ((measure.name, find_unworked(plan, kept, measure)) for measure in empty)
     return {name: why for name, why in told if why is not None}
+
+
+def _too_few_tries(tables: Sequence[MeasureTable]) -> Iterator[Remark]:
+    """Yield on how many items a chance of several tries stands, where some have too few samples with a value."""
+    for table in tables:
+        for row in table.rows:
+            if row.tried is not None and row.tried[0] < row.tried[1]:
+                cell = ", ".join([row.model, *(str(value) for value in row.by)])
+                counted, every = row.tried
+                told = f"`{table.measure.name}` of {cell} stands on {counted:,} of {every:,} items"
+                yield Remark("tries", f"{told}: the others have too few samples with a value")
 
 
 def _judges_alone(plan: Plan, by_people: Mapping[str, object]) -> Iterator[Remark]:

@@ -38,6 +38,8 @@ from .index import (
     RowIndex as RowIndex,
     halves as halves,
     has_all as has_all,
+    has_failed as has_failed,
+    is_failed as is_failed,
     pack as pack,
     pack_column as pack_column,
     rows_by_part as rows_by_part,

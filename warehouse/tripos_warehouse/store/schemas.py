@@ -70,14 +70,15 @@ RUNS = make_table(
 
 RUN_ITEMS = make_table(
     "run_items",
-    3,
+    4,
     "run_id scenario item_id",
-    "run_id scenario item_id subsets.list.element models.list.element",
+    "run_id scenario item_id subsets.list.element models.list.element cluster",
     required("run_id", pa.string()),
     required("scenario", pa.string()),
     required("item_id", pa.string()),
     optional("subsets", TEXTS),  # those that the item is in, as the run drew them; null where the spec has none
     optional("models", TEXTS),  # the compared ones that were asked, where others were settled before; null for all
+    optional("cluster", pa.string()),  # the rows that were drawn together; null where the item is a cluster of its own
 )
 
 # What a run yields of each of its items: together with `run_items` this says which rows are the run's
@@ -293,7 +294,7 @@ SCORES = make_table(
     optional("given", pa.string()),  # JSON: the value of a column that is no number, or the scores of `elements`
     optional("elements", pa.string()),  # JSON, [{"place": "0", "element": …}], where each element of a list is scored
     optional("judged_by", TEXTS),  # who judged inside the expression, in order of name; null where nobody did
-    required("status", pa.string()),  # as runtime/tripos_runtime/asking/statuses.py has them
+    required("status", pa.string()),  # as compiler/tripos_compiler/plan/outcomes.py has them
     optional("error", pa.string()),  # why an expression has no value, or a judge was not asked
     required("fingerprint", pa.string()),
     required("binding", pa.string()),  # what names the row apart from its item

@@ -15,7 +15,7 @@ import pyarrow as pa
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import as_relation, duckdb
-from tripos_warehouse.store import FAILED, TableSchema
+from tripos_warehouse.store import TableSchema, is_failed
 
 Numbers = npt.NDArray[np.int64]
 NO_ROWS: Numbers = np.empty(0, np.int64)
@@ -37,7 +37,7 @@ def lost_rows(database: duckdb.DuckDBPyConnection, table: TableSchema, paths: Se
         return {}
     source = f"read_parquet({sql.texts([str(path) for path in paths])}, union_by_name = true)"
     key = ", ".join(table.key)
-    failed_last = f"status = {sql.text(FAILED)}, " if "status" in table.schema.names else ""
+    failed_last = f"{is_failed(table.schema.names)}, " if "status" in table.schema.names else ""
     query = f"""select file_index, file_row_number from (
           select file_index, file_row_number,
             row_number() over (partition by {key}

@@ -21,7 +21,7 @@ from tripos_compiler.plan import digest
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger import is_given
-from tripos_warehouse.store import FAILED, TABLES
+from tripos_warehouse.store import AGAIN, FAILED, TABLES, is_failed
 
 VERSIONS: Mapping[str, tuple[str, ...]] = {
     "samples": ("status", "reply", "parsed"),
@@ -85,7 +85,7 @@ def held_rows(
         key = f"concat_ws(chr(31), {', '.join(schema.key)})"
         content = _hash(name for name in schema.content if name in there)
         version = _hash(VERSIONS[table]) if table in VERSIONS else content
-        status = "status" if "status" in there else "''"
+        status = f"if({is_failed(there)}, {sql.text(FAILED)}, status)" if "status" in there else "''"
         given = is_given("evaluator", "round") if {"evaluator", "round"} <= there else "false"
         at = "epoch_us(created_at)" if "created_at" in there else "0"
         facts = [name for name in FACTS if name in there]
@@ -104,7 +104,7 @@ def held_rows(
     rows = []
     for part, number, name, version_, content_, status_, given_, at_, *values in found:
         place = Place(numbers[paths[part]], Path(paths[part]), number)
-        failed = status_ in (FAILED, "function_error")
+        failed = status_ in AGAIN
         order = (failed, -at_ if given_ else at_, content_)
         facts_ = dict(zip(facts, values, strict=True))
         rows.append(Held(place, table, name, version_, failed, bool(given_), order, facts_))

@@ -2,6 +2,12 @@ from .benchmark_views import (
     axis_columns as axis_columns,
     read_plan as read_plan,
 )
+from .clusters import (
+    clusterings_of as clusterings_of,
+    clusters_of as clusters_of,
+    count_clusters as count_clusters,
+    lacks_clusters as lacks_clusters,
+)
 from .dimensions import (
     LANGUAGE as LANGUAGE,
     arm_columns as arm_columns,

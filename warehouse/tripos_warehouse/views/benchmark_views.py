@@ -36,27 +36,27 @@ _SCORES = """
   json_extract_string(score.given, '$') as choice, score.status, score.error,
   {low}, {high},
   score.element_place, score.element_value,
-  score.item_id, score.sample_id, score.judgement_id, score.score_id, score.scorer, score.judged_by, score.run_id,
-  score.shown_run,
+  score.item_id, score.cluster_id, score.sample_id, score.judgement_id, score.score_id, score.scorer, score.judged_by,
+  score.run_id, score.shown_run,
   score.fingerprint, score.created_at
 """
 _SUMS = """
   {context},
   score.model, {metric}, {dimension}, score.evaluator, score.round, score.scorer, score.judged_by, score.status,
   {low}, {high},
-  score.item_id, score.shown_run, {is_score} as "is score", score."its total", score."its n", score."its rows",
-  score."all are 0 or 1", score."its sample"
+  score.item_id, score.cluster_id, score.shown_run, {is_score} as "is score", score."its total", score."its n",
+  score."its rows",  score."all are 0 or 1", score."its sample"
 """
 _COLUMNS = """
   {context},
   score.model, score.metric, score.value, score.given, score.status, score.error,
   score.element_place, score.element_value,
-  score.item_id, score.sample_id, score.score_id, score.judged_by, score.run_id, score.shown_run, score.fingerprint,
-  score.created_at
+  score.item_id, score.cluster_id, score.sample_id, score.score_id, score.judged_by, score.run_id, score.shown_run,
+  score.fingerprint, score.created_at
 """
 _AFTER_VALUE = (
-    "status, error, low, high, element_place, element_value, item_id, sample_id, judgement_id, score_id, scorer, "
-    "judged_by, run_id, shown_run, fingerprint, created_at"
+    "status, error, low, high, element_place, element_value, item_id, cluster_id, sample_id, judgement_id, score_id, "
+    "scorer, judged_by, run_id, shown_run, fingerprint, created_at"
 )
 # Looked up for each score, so that whoever wants few has only the judgements of these read.
 _ENTRY = "'$.\"' || score.metric || '\"'"
@@ -86,8 +86,9 @@ _COMPARISONS = """
   {context},
   comparison.step, comparison.first_model, comparison.second_model, comparison.evaluator, comparison.round,
   comparison.value, json_extract_string(comparison.given, '$') as choice, comparison.status, comparison.error,
-  comparison.item_id, comparison.first_sample_id, comparison.second_sample_id, comparison.judgement_id,
-  comparison.comparison_id, comparison.scorer, comparison.run_id, comparison.shown_run, comparison.fingerprint,
+  comparison.item_id, comparison.cluster_id, comparison.first_sample_id, comparison.second_sample_id,
+  comparison.judgement_id, comparison.comparison_id, comparison.scorer, comparison.run_id, comparison.shown_run,
+  comparison.fingerprint,
   comparison.created_at
 """
 _TURNS = """
@@ -110,7 +111,8 @@ _TALKS = f"""select samples.*, json_array_length({_TOLD}, '$.turns')::bigint as 
           json_extract_string({_TOLD}, '$.ended') as ended, json_extract_string({_TOLD}, '$.ended_by') as ended_by,
           json_extract({_TOLD}, '$.models')::varchar as models"""
 _ITEMS = """
-  {context}, item.dataset, item.item_id, item.fields, item.written_by, item.attempts, item.rejections, listed.shown_run
+  {context}, item.dataset, item.item_id, listed.cluster_id, item.fields, item.written_by, item.attempts,
+  item.rejections, listed.shown_run
 """
 _SLOTS = """
   {context},
@@ -185,7 +187,9 @@ def benchmark_views(
         else (f"kept.* from main.items as kept where {mine}")
     )
     is_score = _is_score(plan)
-    every = with_expected(plan, rows.scores()) if imported else rows.scores()
+    columns = rows.with_clusters(rows.scores())
+    every = rows.with_clusters(with_expected(plan, rows.scores())) if imported else columns
+    comparisons = rows.with_clusters(rows.rows("comparisons", "comparison_id"))
     item_key = "item.benchmark = {0}.benchmark and item.scenario = {0}.scenario and item.item_id = {0}.item_id"
 
     def context(row: str, context: str, arms: list[str]) -> str:
@@ -199,7 +203,7 @@ def benchmark_views(
         *rows.statements,
         f"""create or replace view {schema}.items as
         select {_ITEMS.format(context=context("item", "item.context", []))}
-        from ({_with_origins(rows, items)}) as item join ({rows.items()}) as listed
+        from ({_with_origins(rows, items)}) as item join ({rows.with_clusters(rows.items())}) as listed
           on listed.scenario = item.scenario and listed.item_id = item.item_id""",
         f"""create or replace view {schema}.slots as
         select {_SLOTS.format(context=context("slot", "slot.context", []))}
@@ -230,7 +234,7 @@ def benchmark_views(
         where {is_score}""",
         f"""create or replace view {schema}.columns as
         select {_COLUMNS.format(context=context("score", "item.context", arms))}
-        from ({rows.scores()}) as score
+        from ({columns}) as score
         left join main.items as item on {item_key.format("score")}{join_arms(plan, "score")}
         where not {is_score}""",
         f"""create or replace view {schema}.rationales as
@@ -245,7 +249,7 @@ def benchmark_views(
         where json_exists(given.parsed, {_ENTRY})""",
         f"""create or replace view {schema}.comparisons as
         select {_COMPARISONS.format(context=context("comparison", "item.context", arms))}
-        from ({rows.rows("comparisons", "comparison_id")}) as comparison
+        from ({comparisons}) as comparison
         left join main.items as item on {item_key.format("comparison")}{join_arms(plan, "comparison")}""",
         f"""create or replace view {schema}.conversations as
         select {_CONVERSATIONS.format(context=context("talk", "talk.context", arms))}
@@ -297,7 +301,7 @@ def sum_views(current: Current, values: Mapping[str, Sequence[str]]) -> list[str
     made = (
         f"""create or replace view {sums_name(plan.benchmark.name, bool(items))} as
         select {_SUMS.format(context=context, **casts)}
-        from ({current.rows.sums()}) as score {items}
+        from ({rows.with_clusters(rows.sums())}) as score {items}
         left join ({_metrics(plan.metrics, plan.benchmark.languages)}) as metric
           on metric.metric = score.metric{join_arms(plan, "score")}"""
         for context, items in ((bare, ""), (placed, item))

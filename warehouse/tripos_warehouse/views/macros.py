@@ -23,23 +23,26 @@ _MEANS = (
     """
 macro {schema}.means(per := NULL, metric := NULL, scenario := NULL, evaluator := NULL) as table
 with given as not materialized (
-  select {per}, score.model, score.item_id, score.value, score.low, score.high, score.scenario, score.metric,
+  select {per}, score.model, score.cluster_id, score.value, score.low, score.high, score.scenario, score.metric,
     score.evaluator
   from {schema}.scores as score
-  where (metric is null or score.metric = metric) and (scenario is null or score.scenario = scenario)
+  where score.status <> 'not_applicable' and (metric is null or score.metric = metric)
+    and (scenario is null or score.scenario = scenario)
     and (evaluator is null or score.evaluator = evaluator){not_told}),
 {told}items as (
-  select given.part, given.place, given.metric, given.evaluator, given.model, given.low, given.high, given.item_id,
-    sum(given.value) as total, count(given.value) as n, count(*) as rows, pow(sum(given.value), 2) as squares,
-    sum(given.value) * count(given.value) as products, pow(count(given.value), 2) as counts,
+  select given.part, given.place, given.metric, given.evaluator, given.model, given.low, given.high, given.cluster_id,
+    sum(given.value order by given.value) as total, count(given.value) as n, count(*) as rows,
+    pow(sum(given.value order by given.value), 2) as squares,
+    sum(given.value order by given.value) * count(given.value) as products, pow(count(given.value), 2) as counts,
     (count(given.value) > 0)::int as items
   from given group by all{told_items}),
 board as (
 select items.part, items.place, items.metric, items.evaluator, items.model,
-  sum(items.total) / nullif(sum(items.n), 0) as mean,
-  sqrt(greatest(0, sum(items.squares)
-      - 2 * sum(items.total) / nullif(sum(items.n), 0) * sum(items.products)
-      + pow(sum(items.total) / nullif(sum(items.n), 0), 2) * sum(items.counts))
+  sum(items.total order by items.total) / nullif(sum(items.n), 0) as mean,
+  sqrt(greatest(0, sum(items.squares order by items.squares)
+      - 2 * sum(items.total order by items.total) / nullif(sum(items.n), 0)
+        * sum(items.products order by items.products)
+      + pow(sum(items.total order by items.total) / nullif(sum(items.n), 0), 2) * sum(items.counts))
     * sum(items.items) / nullif(sum(items.items) - 1, 0)) / nullif(sum(items.n), 0)
     as standard_error,
   sum(items.items)::bigint as items, sum(items.n)::bigint as scores,
@@ -77,28 +80,32 @@ order by placed.place, placed.part, placed.metric, placed.evaluator, placed.mode
 
 TOLD = ("scenario", "metric", "dimension", "evaluator", "scorer")
 """The columns that moments tell apart."""
-# An item is in one row of what `TOLD` tells apart, and adds to its sums, unless it has scores on one metric in several
-# scenarios or by several scorers: then it has rows of its own, under its name, so that its scores are added up first.
+# A cluster, which is one item as a rule, is in one row of what `TOLD` tells apart, and adds to its sums, unless it has
+# scores on one metric in several scenarios or by several scorers: then it has rows of its own, under its name, so that
+# its scores are added up first.
 _MOMENTS = """
 table {moments} as
 with item as (
   select score.scenario, score.metric, score.dimension, score.evaluator, score.scorer, score.model, score.low,
-    score.high, score.item_id, sum(score.value) as total, count(score.value) as n, count(*) as rows
-  from {schema}.scores as score group by all),
+    score.high, score.cluster_id, sum(score.value order by score.value) as total, count(score.value) as n,
+    count(*) as rows
+  from {schema}.scores as score where score.status <> 'not_applicable' group by all),
 several as (
-  select item.metric, item.item_id from item group by all
+  select item.metric, item.cluster_id from item group by all
   having min(coalesce(item.scenario::varchar, '')) <> max(coalesce(item.scenario::varchar, ''))
     or min(coalesce(item.scorer, '')) <> max(coalesce(item.scorer, '')))
 select item.scenario::varchar as scenario, item.metric::varchar as metric, item.dimension::varchar as dimension,
-  item.evaluator, item.scorer, item.model, item.low, item.high, several.item_id, sum(item.total) as total,
-  sum(item.n)::bigint as n, sum(item.rows)::bigint as rows, sum(pow(item.total, 2)) as squares,
-  sum(item.total * item.n) as products, sum(pow(item.n, 2)) as counts, count(*) filter (item.n > 0) as items
-from item left join several on several.metric is not distinct from item.metric and several.item_id = item.item_id
+  item.evaluator, item.scorer, item.model, item.low, item.high, several.cluster_id,
+  sum(item.total order by item.total) as total, sum(item.n)::bigint as n, sum(item.rows)::bigint as rows,
+  sum(pow(item.total, 2) order by pow(item.total, 2)) as squares,
+  sum(item.total * item.n order by item.total * item.n) as products, sum(pow(item.n, 2)) as counts,
+  count(*) filter (item.n > 0) as items
+from item left join several on several.metric is not distinct from item.metric and several.cluster_id = item.cluster_id
 group by all"""
 _TOLD = """
 told as not materialized (
   select {told_per}, score.* from (
-    select {told_columns}, kept.evaluator, kept.scorer, kept.model, kept.low, kept.high, kept.item_id, kept.total,
+    select {told_columns}, kept.evaluator, kept.scorer, kept.model, kept.low, kept.high, kept.cluster_id, kept.total,
       kept.n, kept.rows, kept.squares, kept.products, kept.counts, kept.items
     from {moments} as kept) as score
   where {is_told} and (metric is null or score.metric = metric) and (scenario is null or score.scenario = scenario)
@@ -106,14 +113,16 @@ told as not materialized (
 """
 _TOLD_ITEMS = """
   union all
-  select told.part, told.place, told.metric, told.evaluator, told.model, told.low, told.high, told.item_id,
-    sum(told.total), sum(told.n), sum(told.rows),
-    case when told.item_id is null then sum(told.squares) else pow(sum(told.total), 2) end,
-    case when told.item_id is null then sum(told.products) else sum(told.total) * sum(told.n) end,
-    case when told.item_id is null then sum(told.counts) else pow(sum(told.n), 2) end,
-    case when told.item_id is null then sum(told.items) else (sum(told.n) > 0)::int end
+  select told.part, told.place, told.metric, told.evaluator, told.model, told.low, told.high, told.cluster_id,
+    sum(told.total order by told.total), sum(told.n), sum(told.rows),
+    case when told.cluster_id is null then sum(told.squares order by told.squares)
+      else pow(sum(told.total order by told.total), 2) end,
+    case when told.cluster_id is null then sum(told.products order by told.products)
+      else sum(told.total order by told.total) * sum(told.n) end,
+    case when told.cluster_id is null then sum(told.counts) else pow(sum(told.n), 2) end,
+    case when told.cluster_id is null then sum(told.items) else (sum(told.n) > 0)::int end
   from told
-  group by told.part, told.place, told.metric, told.evaluator, told.model, told.low, told.high, told.item_id"""
+  group by told.part, told.place, told.metric, told.evaluator, told.model, told.low, told.high, told.cluster_id"""
 _WITH_VALUE = """(
     select given.part, given.metric, given.evaluator, given.model, given.low, given.high, given.scenario, given.value
     from given

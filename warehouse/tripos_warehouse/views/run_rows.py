@@ -50,7 +50,7 @@ class ScenarioRows(NamedTuple):
 class AskedSteps:
     """The steps of a plan of a benchmark. `shared`: runs of other benchmarks have steps of it, since one extends the
     other, so their results are its own. `made`: models make data sets of it. `elements`: it scores each element of some
-    list. `conditional`: some steps are asked under a condition."""
+    list. `conditional`: some steps are asked under a condition. `clustered`: rows may be drawn together with others."""
 
     benchmark: str
     fingerprints: frozenset[str]
@@ -58,6 +58,7 @@ class AskedSteps:
     made: bool
     elements: bool = False
     conditional: bool = False
+    clustered: bool = False
 
     def mine(self, row: str) -> str:
         """Return the condition that rows known as `row` are of the benchmark."""
@@ -103,10 +104,11 @@ class RunRows:
             )
             runs = f"""semi join (select distinct shown.run_id, shown.scenario from ({self.shown}) as shown) as shown
               on shown.run_id = listed.run_id and shown.scenario = listed.scenario"""
+        further = [f"listed.{name}" for name in self._further]
         listed, slots = (
             f"select listed.run_id, listed.scenario, listed.{name} as item_id{more} from main.{table} as listed {runs}"
             for table, name, more in (
-                ("run_items", "item_id", ", listed.models" if self.partly else ""),
+                ("run_items", "item_id", f", {', '.join(further)}" if further else ""),
                 ("run_slots", "made_id", ""),
             )
         )
@@ -118,7 +120,27 @@ class RunRows:
             f"create or replace table {self._name('listed')} as {listed}",
             f"create or replace table {self._name('slots')} as {slots}",
             *([f"create or replace table {self._name('asked')} as {self._asked}"] if self.partly else []),
+            *([f"create or replace table {self._name('clusters')} as {self._clusters}"] if self.of.clustered else []),
         ]
+
+    @property
+    def _further(self) -> list[str]:
+        return [*(["models"] if self.partly else []), *(["cluster"] if self.of.clustered else [])]
+
+    @property
+    def _clusters(self) -> str:
+        """A query for the cluster of each item that shares one with others: as the last run said that listed it."""
+        return f"""select listed.scenario, listed.item_id, arg_max(listed.cluster, listed.run_id) as cluster_id
+          from {self._name("listed")} as listed where listed.cluster is not null
+          group by listed.scenario, listed.item_id"""
+
+    def with_clusters(self, rows: str) -> str:
+        """Return a query for rows of items, each with its `cluster_id`: the independent unit that it belongs to."""
+        if not self.of.clustered:
+            return f"select own.*, own.item_id as cluster_id from ({rows}) as own"
+        return f"""select own.*, coalesce(cluster.cluster_id, own.item_id) as cluster_id from ({rows}) as own
+          left join {self._name("clusters")} as cluster
+            on cluster.scenario = own.scenario and cluster.item_id = own.item_id"""
 
     @property
     def _once(self) -> str:

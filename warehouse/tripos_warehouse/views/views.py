@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 import orjson
 
-from tripos_compiler.language import Only, select_treatments
+from tripos_compiler.language import Only, RowClusters, select_treatments
 from tripos_compiler.language.figures import element_scores
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
@@ -323,6 +323,7 @@ def _currents(
             bool(own_plan.made),
             bool(element_scores(own_plan)),
             own_plan.conditional,
+            bool(RowClusters(own_plan).scenarios),
         )
         axes = {axis.name: only[axis.name] for axis in own_plan.axes if axis.name in only}
         of_one = name == of_run

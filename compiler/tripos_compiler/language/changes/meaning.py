@@ -177,7 +177,8 @@ class _Walk:
         """Return all that defines a measure, as JSON values."""
         self.measures.add(measure.name)
         self.dimensions |= {*measure.by}
-        own = measure.model_dump(mode="json", exclude={"name", "lower_is_better", "until", "figure"})
+        apart = {"name", "lower_is_better", "higher_is_better", "until", "figure"}
+        own = measure.model_dump(mode="json", exclude=apart)
         return [own, self.figure(measure.figure, cut)]
 
     def figure(self, figure: Figure, cut: Values) -> Any:

@@ -237,6 +237,10 @@ def _metrics(before: Plan, after: Plan) -> Iterator[Change]:
             yield Change("major", "metric", new.name, "is called otherwise in the rubric")
 
 
+_APART = ("lower_is_better", "higher_is_better", "until")
+"""Fields of a measure that change no figure."""
+
+
 def _measures(before: Plan, after: Plan) -> Iterator[Change]:
     yield from _gone_or_new("measure", before.measures, after.measures)
     for old, new in _both(before.measures, after.measures):
@@ -246,7 +250,7 @@ def _measures(before: Plan, after: Plan) -> Iterator[Change]:
             yield Change("major" if new.name in headlines else "minor", "measure", new.name, turned)
         if any(getattr(old, name) != getattr(new, name) for name in ("figure", "by", "missing", "corrected")):
             yield Change("major", "measure", new.name, "is computed another way")
-        elif old.model_copy(update={"lower_is_better": new.lower_is_better, "until": new.until}) != new:
+        elif old.model_copy(update={name: getattr(new, name) for name in _APART}) != new:
             yield Change("major", "measure", new.name, "is taken over other scores")
 
 
@@ -263,6 +267,10 @@ def _outside(before: Plan, after: Plan) -> Iterator[Change]:
     gates = [{each.shown for each in plan.expectations} for plan in (before, after)]
     yield from (Change("minor", "expect", each, "is gone") for each in sorted(gates[0] - gates[1]))
     yield from (Change("minor", "expect", each, "is new") for each in sorted(gates[1] - gates[0]))
+    least = [{each.shown: each.least_coverage for each in plan.expectations} for plan in (before, after)]
+    for name in sorted(gates[0] & gates[1]):
+        if least[0][name] != least[1][name]:
+            yield Change("minor", "expect", name, "asks for another coverage")
     yield from _gone_or_new("export", before.exports, after.exports, gone="minor")
     for was, now in _both(before.exports, after.exports):
         if was != now:

@@ -55,7 +55,7 @@ _NOUNS = {
     "grade": "a score",
     "compare": "a comparison",
 }
-_HIDDEN = frozenset(("step", "name", "fingerprint", "judgement", "needs", "condition"))
+_HIDDEN = frozenset(("step", "name", "fingerprint", "judgement", "needs", "inputs", "condition"))
 _SAID = {
     "when": "the condition",
     "earlier": "the condition of an earlier score of its name",

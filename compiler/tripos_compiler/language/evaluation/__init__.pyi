@@ -1,6 +1,5 @@
 from .absence import (
-    NOT_APPLICABLE as NOT_APPLICABLE,
-    UNDEFINED as UNDEFINED,
+    Divided as Divided,
     EvaluationStopped as EvaluationStopped,
     Fault as Fault,
     Missing as Missing,
@@ -22,4 +21,8 @@ from .statuses import (
 )
 from .stopping import (
     LongEvaluations as LongEvaluations,
+)
+from .voting import (
+    DIVIDED as DIVIDED,
+    votes_in as votes_in,
 )

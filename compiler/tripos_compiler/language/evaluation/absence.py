@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any
 
-UNDEFINED: Final = "undefined"
-NOT_APPLICABLE: Final = "not_applicable"
+from tripos_compiler.plan import UNDEFINED
 
 
 class Unavailable(Exception):
@@ -56,6 +56,29 @@ class Missing(Deferred):
 
     def there(self) -> Any:
         raise Unavailable(self.step, self.status, self.reason)
+
+
+class Divided(Missing):
+    """What a panel says, each of its judges a name, if no name has more than half: reading it raises `Unavailable`, and
+    a condition on it is decided by the votes of the judges on the condition."""
+
+    def __init__(self, step: str, scorer: str, votes: Sequence[Any]) -> None:
+        super().__init__(step, UNDEFINED, f"no answer of `{scorer}` has more than half of the panel")
+        self.scorer = scorer
+        self.votes = tuple(votes)
+
+    def decide(self, ballots: Sequence[bool]) -> bool:
+        """Return what more than half of the judges say of a condition. Raises `Unavailable` if neither side has more
+        than half.
+
+        >>> Divided("kind(1)", "kind", ("a", "b", "c")).decide([True, False, True])
+        True
+        """
+        for side in (True, False):
+            if 2 * ballots.count(side) > len(ballots):
+                return side
+        reason = f"a condition on `{self.scorer}` holds for half of the panel"
+        raise Unavailable(self.step, UNDEFINED, reason)
 
 
 class PartialRecord(dict[str, Any]):

@@ -15,8 +15,6 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from tripos_compiler.language.evaluation.absence import (
-    NOT_APPLICABLE,
-    UNDEFINED,
     Deferred,
     Fault,
     Missing,
@@ -25,6 +23,7 @@ from tripos_compiler.language.evaluation.absence import (
     Unavailable,
 )
 from tripos_compiler.language.evaluation.statuses import REPLIES, decided_by, status_of, status_of_call
+from tripos_compiler.language.evaluation.voting import DIVIDED, decide, divided_in, is_condition
 from tripos_compiler.language.library import (
     FUNCTIONS,
     PAST,
@@ -37,6 +36,8 @@ from tripos_compiler.language.library import (
 )
 from tripos_compiler.language.references import names_in
 from tripos_compiler.plan import (
+    NOT_APPLICABLE,
+    UNDEFINED,
     AtElement,
     Binary,
     Branches,
@@ -112,15 +113,31 @@ class LetValue(Deferred):
 def _let(expr: Let, names: Mapping[str, Any]) -> Any:
     inner = dict(names)
     replies = set(names.get(REPLIES, ()))
+    divided = dict(names.get(DIVIDED) or {})
     for name, value in expr.values.items():
         inner[name] = LetValue(value, inner)
         if replies and not replies.isdisjoint(names_in(value)):
             replies.add(name)
-    inner[REPLIES] = replies
+        if divided and (verdicts := divided_in(value, {DIVIDED: divided})):
+            divided[name] = verdicts
+    inner[REPLIES], inner[DIVIDED] = replies, divided
     return _value(expr.of, inner)
 
 
+def _ballot(expr: Binary | Unary) -> Callable[[Mapping[str, Any]], Any]:
+    """Return what evaluates a condition among the names of one judge, in which named parts have not been evaluated."""
+
+    def evaluated(names: Mapping[str, Any]) -> Any:
+        own = dict(names)
+        own |= {name: LetValue(each.expr, own) for name, each in names.items() if isinstance(each, LetValue)}
+        return _value(expr, own)
+
+    return evaluated
+
+
 def _unary(expr: Unary, names: Mapping[str, Any]) -> Any:
+    if names.get(DIVIDED) and is_condition(expr) and (voted := decide(expr, names, _ballot(expr))) is not None:
+        return voted
     inner = _value(expr.value, names)
     return -inner if expr.operator == "-" else not inner
 
@@ -330,6 +347,8 @@ def _joined(expr: Binary, names: Mapping[str, Any], decides: bool) -> bool:
 
 
 def _binary(expr: Binary, names: Mapping[str, Any]) -> Any:
+    if names.get(DIVIDED) and is_condition(expr) and (voted := decide(expr, names, _ballot(expr))) is not None:
+        return voted
     match expr.operator:
         case "and":
             return _joined(expr, names, decides=False)

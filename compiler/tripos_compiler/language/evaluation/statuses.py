@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Set as AbstractSet
 from contextlib import contextmanager
 from typing import Any
 
-from tripos_compiler.language.evaluation.absence import NOT_APPLICABLE, UNDEFINED, NoValue, Unavailable
+from tripos_compiler.language.evaluation.absence import NoValue, Unavailable
 from tripos_compiler.language.library import FUNCTIONS
 from tripos_compiler.language.references import names_in
-from tripos_compiler.plan import Call, Expr, Let
+from tripos_compiler.plan import NOT_APPLICABLE, UNDEFINED, Call, Expr, Let
 
 REPLIES = "@replies"
 """The name under which `evaluate` finds the names whose values follow from what a model said."""

@@ -93,6 +93,17 @@ class AggregateFunction:
         return tuple(parameter for parameter in self.parameters if parameter.column)
 
     @property
+    def rises(self) -> bool:
+        """True if it never falls when a value rises, as a mean and a sum do not.
+
+        >>> from tripos_compiler.language.figures import AGGREGATES
+        >>> [name for name in ("mean", "median", "sum", "max", "stdev", "count") if AGGREGATES[name].rises]
+        ['mean', 'median', 'sum', 'max']
+        """
+        between_values = self.bounds((-3.0, 7.0)) == (-3.0, 7.0)
+        return between_values or (self.bounds((2.0, 3.0)) == (0.0, None) and self.bounds((-3.0, -2.0)) == (None, 0.0))
+
+    @property
     def needs_across(self) -> bool:
         """True if a measure must say `across ROLE`."""
         return self.across == "required"

@@ -30,13 +30,14 @@ from tripos_compiler.language.library.functions.answers import (
     options,
 )
 from tripos_compiler.language.library.signature import Function, define
-from tripos_compiler.language.replies import locales, text
+from tripos_compiler.language.replies import locales, places, text
 
 VERSIONS: Mapping[str, int] = {
     "bleu": 2,
     "bm25": 2,
+    "boxed": 2,
     "choice_letters": 2,
-    "chosen_option": 2,
+    "chosen_option": 3,
     "chrf": 2,
     "contains": 2,
     "drawn": 2,
@@ -44,12 +45,13 @@ VERSIONS: Mapping[str, int] = {
     "edit_similarity": 2,
     "ends_with": 2,
     "exact": 2,
-    "final_number": 2,
-    "last_number": 2,
+    "final_number": 3,
+    "is_yes": 2,
+    "last_number": 3,
     "nearest": 2,
-    "number": 2,
-    "option_letters": 3,
-    "right_or_wrong": 3,
+    "number": 3,
+    "option_letters": 4,
+    "right_or_wrong": 4,
     "rouge": 2,
     "rouge_n": 2,
     "similarity": 2,
@@ -92,7 +94,7 @@ GROUPS: dict[str, tuple[Function, ...]] = {
         define(options.chosen_option),
         define(exams.option_letters),
         define(exams.right_or_wrong),
-        define(extraction.boxed),
+        define(places.boxed),
         define(extraction.after, check=texts.is_empty, partial=partiality.NO_MARKER),
         define(extraction.is_yes),
     ),

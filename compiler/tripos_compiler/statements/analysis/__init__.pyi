@@ -15,6 +15,7 @@ from .folding import (
     fold_settings as fold_settings,
     fold_texts as fold_texts,
     map_expression as map_expression,
+    map_loop as map_loop,
     map_part as map_part,
 )
 from .step_conditions import (
@@ -23,6 +24,7 @@ from .step_conditions import (
 )
 from .step_uses import (
     CALLING as CALLING,
+    judged_names as judged_names,
     names_used as names_used,
     roles_called as roles_called,
     step_expressions as step_expressions,

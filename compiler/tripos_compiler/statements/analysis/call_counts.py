@@ -20,6 +20,7 @@ from tripos_compiler.plan import (
     Data,
     Expr,
     Grade,
+    Judging,
     Retrieve,
     Role,
     SampleList,
@@ -164,6 +165,11 @@ def count_embeddings_once(counts: Iterable[CallCount], scenarios: Iterable[Scena
         yield count.model_copy(update={"least": 0}) if again else count
 
 
+def _named_by(step: Step) -> tuple[str, ...]:
+    """Return the steps that name the reply of a step, or the verdict of a judge: each of theirs is another one."""
+    return step.judged if isinstance(step, Judging) else step.needs
+
+
 class _Counter:
     def __init__(
         self,
@@ -190,7 +196,7 @@ class _Counter:
             places = StepOutcomes(treatment.steps, self.cases.names if self.cases.known is not None else frozenset())
             for step in treatment.steps:
                 times[step.name] = self._times(step, times)
-                before = [] if isinstance(step, SampleList) else [samples[name] for name in step.needs]
+                before = [] if isinstance(step, SampleList) else [samples[name] for name in _named_by(step)]
                 samples[step.name] = max([getattr(step, "samples", 1), *before])
                 asked = shared.setdefault(self._identity(step), SharedStep(step, times[step.name], samples[step.name]))
                 asked.samples = max(asked.samples, samples[step.name])
@@ -227,7 +233,7 @@ class _Counter:
 
     def _times(self, step: Step, times: Mapping[str, tuple[str, ...]], judge: str | None = None) -> tuple[str, ...]:
         """Return the roles for whose models a step is done each; `judge` stands in the place of a scorer's own role."""
-        upstream = [role for name in step.needs for role in times[name]]
+        upstream = [role for name in _named_by(step) for role in times[name]]
         own: tuple[str, ...] = ()
         match step:
             case Ask():

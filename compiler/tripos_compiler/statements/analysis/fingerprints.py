@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tripos_compiler.language import OPENINGS, expressions_of, printed_axes, row_identity
+from tripos_compiler.language import OPENINGS, expressions_of, names_in, printed_axes, row_identity
 from tripos_compiler.language.library import RETRIEVING, raised_version, version_of
 from tripos_compiler.plan import (
     EXPRESSIONS,
@@ -66,10 +66,10 @@ class StepFingerprints:
         match step:
             case Ask():
                 drawn = [] if step.options is not None else [step.settings]
-                update |= self._drawn("fingerprint", self._ask(step), step.name, *drawn)
+                update |= self._drawn(self._ask(step), step.name, *drawn)
             case Converse():
                 both = [speaker.settings for speaker in step.speakers]
-                update |= self._drawn("fingerprint", self._converse(step), step.name, *both)
+                update |= self._drawn(self._converse(step), step.name, *both)
             case Retrieve():
                 update["fingerprint"] = self._retrieve(step)
             case SampleList():
@@ -83,7 +83,7 @@ class StepFingerprints:
                     source = [source, [[_json_part(loop), self.outside(loop.where)] for loop in step.loops]]
                 update["fingerprint"] = self._value(step.name, source, step.when, step.needs, step.earlier)
             case Grade():
-                update |= self._drawn("judgement", self._judgement(step), step.name, *self._judging(step.scorer))
+                update["judgement"] = self._judgement(step)
                 title = f"{step.scorer} {step.name}"
                 policies = {name: self.program.metrics[name].outside for name in step.metrics}
                 treated = {name: policy for name, policy in policies.items() if policy != "refuse"}
@@ -91,14 +91,14 @@ class StepFingerprints:
                 source = self._repeated(step.scorer, source)
                 update["fingerprint"] = self._value(title, source, step.when, step.needs, step.earlier)
             case Compare():
-                update |= self._drawn("judgement", self._judgement(step), step.name, *self._judging(step.scorer))
+                update["judgement"] = self._judgement(step)
                 source = self._repeated(step.scorer, update["judgement"])
                 update["fingerprint"] = self._value(step.name, source, step.when, step.needs, step.earlier)
             case Score():
-                source = self._own(step)
+                source = self._voted(step, self._own(step))
                 update["fingerprint"] = self._value(step.name, source, step.when, step.needs, step.earlier)
             case Column():
-                source = ["column", self._own(step)]
+                source = self._voted(step, ["column", self._own(step)])
                 update["fingerprint"] = self._value(step.name, source, step.when, step.needs)
         if "condition" in type(step).model_fields:
             update["condition"] = self._asked(step)
@@ -106,20 +106,17 @@ class StepFingerprints:
         self.done[step.name] = finished
         return finished
 
-    def _drawn(self, where: str, content: str, name: str, *settings: DeclaredSettings) -> dict[str, Any]:
+    def _drawn(self, content: str, name: str, *settings: DeclaredSettings) -> dict[str, Any]:
         """Return the fingerprint of a reply to `content`: with the number of the draw, where it is left to chance and
-        others send the same. A step is known by its place and not by its name, so that one may be renamed."""
+        others send the same. A step is known by its place and not by its name, so that one may be renamed. A judge's
+        verdict is no draw: the same question to a judge has one verdict, however many scores use it."""
         if not any(each.drawn for each in settings):
-            return {where: content, "draw": 0}
+            return {"fingerprint": content, "draw": 0}
         steps = self.draws.setdefault(content, [])
         if name not in steps:
             steps.append(name)
         draw = steps.index(name)
-        return {where: digest([content, "draw", draw]) if draw else content, "draw": draw}
-
-    def _judging(self, scorer: str) -> list[DeclaredSettings]:
-        declared: Scorer = self.program.scorers[scorer]
-        return [declared.settings] if declared.writes else []
+        return {"fingerprint": digest([content, "draw", draw]) if draw else content, "draw": draw}
 
     def _repeated(self, scorer: str, source: object) -> object:
         """Return what scores are taken from: of a judge that is asked several times, that many of its replies; and of a
@@ -130,6 +127,17 @@ class StepFingerprints:
         more |= {"weighted": True} if judge.weighted else {}
         more |= {"worth": judge.gives.worth} if isinstance(judge.gives, ChoiceType) and judge.gives.worth else {}
         return [source, more] if more else source
+
+    def _voted(self, step: Score | Column, source: object) -> object:
+        """Return what a score is taken from: of conditions on a panel's choice with the version of how they are
+        decided, which is by votes."""
+        used = [self.done[name] for name in sorted(names_in(step.value)) if name in self.done]
+        scorers = (self.program.scorers[each.scorer] for each in used if isinstance(each, Verdict))
+        chosen = any(isinstance(each.gives, ChoiceType) and self._is_panel(each.role) for each in scorers)
+        return [source, {"divided panels": "vote"}] if chosen else source
+
+    def _is_panel(self, role: str) -> bool:
+        return role in self.program.roles and self.program.roles[role].kind == "panel"
 
     def _needed(self, needs: Iterable[str]) -> list[str]:
         return [self.done[name].fingerprint for name in sorted(needs)]
@@ -163,7 +171,7 @@ class StepFingerprints:
         if isinstance(judge.gives, ChoiceType):  # a name is said, whatever it stands for
             judge = judge.model_copy(update={"gives": judge.gives.model_copy(update={"worth": ()})})
         own = [self._own(each) for each in (judge, _about_elements(step), *rubric)]
-        return digest([self.place, own, self._needed(step.needs)])
+        return digest([self.place, own, self._needed(step.judged)])
 
     def _value(
         self,
@@ -248,7 +256,7 @@ def _about_elements(step: Judging) -> Judging:
     return step.model_copy(update={"loops": loops})
 
 
-_STEP = frozenset(("step", "name", "of", "needs", "when", "earlier", "condition", "judgement", "fingerprint"))
+_STEP = frozenset(("step", "name", "of", "needs", "inputs", "when", "earlier", "condition", "judgement", "fingerprint"))
 _APART: Mapping[type[Part], frozenset[str]] = {
     Ask: _STEP | {"samples", "shots", "element"},
     Converse: _STEP | {"repeat"},

@@ -14,6 +14,7 @@ from tripos_compiler.plan import (
     Grade,
     Hole,
     Items,
+    Judging,
     Passage,
     Ref,
     Retrieve,
@@ -56,6 +57,16 @@ def names_used(step: Step) -> set[str]:
     if isinstance(step, Ask) and step.continues is not None:
         found.add(step.continues)
     return found
+
+
+def judged_names(step: Judging) -> set[str]:
+    """Return the names that the arguments of a judge look up. Conditions on when it is asked, and on which elements,
+    are no part of the question."""
+    loops = tuple(loop.model_copy(update={"where": None}) for loop in step.loops) if isinstance(step, Verdict) else ()
+    asked = Items(values=tuple(step.args.values()))
+    exprs = [looped(loops, asked)] if loops else [*step.args.values()]
+    found = {name for expr in exprs for name in names_in(expr)}
+    return found | {name for expr in exprs for name in _below_sides(expr)} if isinstance(step, Compare) else found
 
 
 def _below_sides(expr: Expr) -> set[str]:

@@ -14,6 +14,7 @@ from .figure_syntax import (
     has_unknown_aggregate as has_unknown_aggregate,
 )
 from .measures import (
+    check_directions as check_directions,
     collect_columns as collect_columns,
     lower_measures as lower_measures,
     read_measures as read_measures,

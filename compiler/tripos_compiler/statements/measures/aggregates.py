@@ -6,16 +6,18 @@ An aggregate of cells is one of a figure that goes by something: of another aggr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.language.figures import AGGREGATES, AggregateFunction, Bounds as Ends
+from tripos_compiler.language.figures import AGGREGATES, AggregateFunction, Bounds as Ends, Range
 from tripos_compiler.plan import Aggregate, Constant, Figure, Measured
 from tripos_compiler.source import CallExpr, Name, Syntax
 from tripos_compiler.statements.measures.arguments import Arguments, find_across, given_arguments, is_fitting
 from tripos_compiler.statements.measures.dimensions import dimension_text
 from tripos_compiler.statements.measures.figure_syntax import find_aggregate, is_aggregate
+from tripos_compiler.statements.measures.normal_forms import Atom, NormalForm, atom_form, function_atom, with_missing
 from tripos_compiler.statements.measures.operands import find_among, find_choice
 from tripos_compiler.statements.measures.scales import Bounds, Scale, renamed, scale_of
 from tripos_compiler.statements.measures.scored_values import Operand
@@ -72,6 +74,7 @@ def read_aggregate(reading: FigureContext, call: CallExpr, read: Read) -> TypedF
     named = written_as(call)
     scale, ends = _scale(reading, function, values[0].bounds, values[0].ends, named)
     keeps = _keeps_scale(function)
+    leaf = _leaf(function, arguments, values, judge, among)
     return TypedFigure(
         Aggregate(
             function=function.name,
@@ -90,7 +93,31 @@ def read_aggregate(reading: FigureContext, call: CallExpr, read: Read) -> TypedF
         leaves=(Leaf(f"`{named}`", tuple(values), function=function.name, judged=judge is not None),),
         mixed=mixed and keeps,
         ends=ends,
+        form=_held(leaf, Scale() if mixed and keeps else scale, ends, named),
+        course=atom_form(replace(leaf, bounds=_range(scale, ends))),
     )
+
+
+def _leaf(
+    function: AggregateFunction,
+    arguments: Arguments,
+    values: Sequence[Operand],
+    judge: str | None,
+    among: tuple[str, ...],
+) -> Atom:
+    """Return what an aggregate takes, wherever it is written: by the scenarios that its values are from."""
+    taken = [f"{each.kind} {each.name} {sorted(s.name for s in each.scenarios)} {each.true_of}" for each in values]
+    return Atom(f"{function.name} {sorted(arguments.named.items())} of {taken} {among} across {judge}")
+
+
+def _held(atom: Atom, scale: Scale, ends: Ends, named: str) -> NormalForm:
+    """Return the form of an aggregate, with the scale that it is held to others by."""
+    return atom_form(replace(atom, base=scale.held, bounds=_range(scale, ends), named=named))
+
+
+def _range(scale: Scale, ends: Ends) -> Range:
+    low, high = scale.bounds or ends
+    return -math.inf if low is None else low, math.inf if high is None else high
 
 
 def _no_aggregate(reading: FigureContext, name: Name) -> None:
@@ -158,6 +185,8 @@ def _of_cells(
     else:
         scale, ends = renamed(inner.scale, named), inner.scale.bounds or inner.ends
     mixed = inner.mixed and _keeps_scale(function)
+    options = f"{function.name} {sorted(arguments.named.items())} of cells of {sorted(figure.by)}"
+    form, course = (function_atom(options, [each], function.rises) for each in (inner.form, inner.course))
     return TypedFigure(
         Aggregate(function=function.name, values=(), named=arguments.named, by=by, of=figure),
         Scale() if mixed else scale,
@@ -166,6 +195,8 @@ def _of_cells(
         leaves=inner.leaves,
         mixed=mixed and "metric" in by,
         ends=(None, None) if mixed else ends,
+        form=_held(form, Scale() if mixed else scale, ends, named),
+        course=atom_form(replace(course, bounds=_range(scale, ends))),
     )
 
 
@@ -198,7 +229,7 @@ def _cells_of(
     reading: FigureContext, function: AggregateFunction, known: LoweredMeasure, syntax: Syntax
 ) -> TypedFigure | None:
     """Return a measure, as something with cells."""
-    known = _original(reading, known)
+    course, known = known.course, _original(reading, known)
     name, by = f"`{known.measure.name}`", known.measure.by
     if not _takes_cells(function):
         message = f"`{function.name}` is taken of what is scored, and {name} is a measure"
@@ -212,7 +243,8 @@ def _cells_of(
     else:
         if known.measure.missing != "skip":
             reading.missing = known.measure.missing
-        return _in_cells(known.figured, by)
+        form = with_missing(known.figured.form, known.measure.missing)
+        return replace(_in_cells(known.figured, by), form=form, course=course)
     return None
 
 

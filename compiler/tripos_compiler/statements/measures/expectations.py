@@ -11,8 +11,8 @@ from tripos_compiler.constructs import Statement
 from tripos_compiler.language.figures import settling_figure, why_no_headline
 from tripos_compiler.plan import Expectation, Measure, Plan, Settling
 from tripos_compiler.resolve import Program
-from tripos_compiler.source import Argument, BinaryExpr, Group, Span, Syntax
-from tripos_compiler.statements.measures.figures import read_figure
+from tripos_compiler.source import Argument, BinaryExpr, Group, Number, Span, Syntax
+from tripos_compiler.statements.measures.figures import read_whole
 from tripos_compiler.statements.measures.measures import (
     bounds_of,
     declared_settling,
@@ -72,7 +72,21 @@ def lower_expectations(program: Program) -> None:
         reading = replace(base, scenario=scenario, terms=[], missing=None)
         found = _expectation(reading, statement.syntax("cond"))
         if found is not None:
-            program.expectations.append(found.model_copy(update={"until": settling_of(statement)}))
+            until = Settling() if statement.has("until") else None
+            told = {"until": until, "coverage": _coverage(reading, statement)}
+            program.expectations.append(found.model_copy(update=told))
+
+
+def _coverage(reading: FigureContext, statement: Statement) -> float | None:
+    """Return the least coverage that an `expect` names; None if it names none, or, reported, none that there is."""
+    written = statement.find("number")
+    if not isinstance(written, Number):
+        return None
+    if not 0 <= written.value <= 1:
+        help_ = "write a share of the scores, such as `coverage 0.8`"
+        reading.error("E0301", "`coverage` must be between 0 and 1", written.span, help_)
+        return None
+    return float(written.value)
 
 
 def _statements(program: Program) -> Iterator[tuple[str | None, Statement]]:
@@ -128,7 +142,7 @@ def _expectation(reading: FigureContext, condition: Syntax) -> Expectation | Non
 def _compared(
     reading: FigureContext, condition: Syntax, operator: Operator, left: Syntax, right: Syntax
 ) -> Expectation | None:
-    one, other = read_figure(reading, left), read_figure(reading, right)
+    one, other = read_whole(reading, left), read_whole(reading, right)
     if one is None or other is None:
         return None
     if not one.leaves:

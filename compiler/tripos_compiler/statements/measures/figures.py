@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 from statistics import harmonic_mean
 
 from tripos_compiler.language.figures import CURVES, curve
@@ -34,6 +33,7 @@ from tripos_compiler.source import (
 from tripos_compiler.statements.measures import scales
 from tripos_compiler.statements.measures.aggregates import read_aggregate
 from tripos_compiler.statements.measures.figure_syntax import is_arithmetic
+from tripos_compiler.statements.measures.normal_forms import combined, constant_form, with_missing
 from tripos_compiler.statements.measures.operands import find_measure
 from tripos_compiler.statements.measures.scales import Scale, renamed
 from tripos_compiler.statements.measures.slices import read_slice
@@ -42,10 +42,10 @@ from tripos_compiler.statements.measures.typed_figures import (
     LoweredMeasure,
     Term,
     TypedFigure,
-    alike,
-    differs_nowhere,
     formula_of,
+    on_one_scale,
     range_of,
+    vanishes,
     written_as,
 )
 
@@ -85,8 +85,17 @@ def read_figure(reading: FigureContext, syntax: Syntax) -> TypedFigure | None:
     return None
 
 
+def read_whole(reading: FigureContext, syntax: Syntax) -> TypedFigure | None:
+    """Return the figure that is written as a whole; None where it is none, or where its parts do not go together, which
+    is reported. What holds of a formula follows from its normal form, and not from how it is written."""
+    found = read_figure(reading, syntax)
+    if found is None or vanishes(reading, found):
+        return None
+    return found if on_one_scale(reading, found.form, found.span, found.mixed) else None
+
+
 def _aggregate(reading: FigureContext, syntax: CallExpr) -> TypedFigure | None:
-    found = read_aggregate(reading, syntax, read_figure)
+    found = read_aggregate(reading, syntax, read_whole)
     if found is not None:
         reading.terms.append(Term(found.named, found.span, (), frozenset()))
     return found
@@ -104,7 +113,10 @@ def _constant(reading: FigureContext, syntax: Syntax, value: float) -> TypedFigu
     if not in_bounds(value):
         reading.error("E0301", "this number is too large", syntax.span, LARGEST_FIGURE)
         return None
-    return TypedFigure(Constant(value=value), scales.number(value), written_as(syntax), syntax.span)
+    form = constant_form(value)
+    return TypedFigure(
+        Constant(value=value), scales.number(value), written_as(syntax), syntax.span, form=form, course=form
+    )
 
 
 # --- measures and slices ---
@@ -121,6 +133,8 @@ def _measured(reading: FigureContext, known: LoweredMeasure, syntax: Syntax) -> 
         leaves=known.figured.leaves,
         mixed=known.figured.mixed,
         ends=known.figured.ends,
+        form=with_missing(known.figured.form, measure.missing),
+        course=known.course,
     )
     reading.terms.append(Term(found.named, found.span, found.cells, frozenset()))
     return found
@@ -138,13 +152,11 @@ def _binary(reading: FigureContext, syntax: BinaryExpr) -> TypedFigure | None:
         reading.error("E0301", "this divides by zero", syntax.right.span, "divide by another number")
         return None
     if one is not None and other is not None:
-        return _constant(reading, syntax, _computed(syntax.operator, one, other))
+        found = _constant(reading, syntax, _computed(syntax.operator, one, other))
+        form = combined(syntax.operator, [left.form, right.form])  # exact, as 1 / 3 is
+        return None if found is None else replace(found, form=form, course=form)
     if syntax.operator in ("+", "-"):
-        if not alike(reading, left, right):
-            return None
         other_scale = scales.negated(right.scale) if syntax.operator == "-" else right.scale
-        if syntax.operator == "-" and differs_nowhere(reading, syntax, left, right):
-            return None
         return formula_of(reading, syntax.operator, [left, right], syntax, scales.added(left.scale, other_scale))
     if other is not None:
         scale = scales.scaled(left.scale, other if syntax.operator == "*" else 1 / other)
@@ -202,6 +214,8 @@ def _function(reading: FigureContext, call: CallExpr, name: str) -> TypedFigure 
         parts += [part] if part is not None else []
     if not good:
         return None
+    if any(vanishes(reading, part) for part in parts):
+        return None
     if name == "log" and len(parts) == 2:
         return _of_base(reading, call, parts[0], parts[1])
     if len(parts) != 1 if name in OF_ONE else len(parts) < 2:
@@ -220,10 +234,11 @@ def _function(reading: FigureContext, call: CallExpr, name: str) -> TypedFigure 
             return None
     combine = {"min": scales.least, "max": scales.greatest, "harmonic_mean": scales.enclosing}[name]
     scale = parts[0].scale
-    for before, part in pairwise(parts):
-        if not alike(reading, before, part, operands=True):
-            return None
+    for part in parts[1:]:
         scale = combine(scale, part.scale)
+    together = combined("+", [part.form for part in parts])
+    if not on_one_scale(reading, together, call.span, any(part.mixed for part in parts)):
+        return None
     return _folded(reading, call, name, parts, scale)
 
 
@@ -260,7 +275,8 @@ def _of_base(reading: FigureContext, call: CallExpr, part: TypedFigure, base: Ty
     by = math.log(number)
     if one is not None:
         return _constant(reading, call, one / by)
-    divisor = TypedFigure(Constant(value=by), scales.number(by), written_as(call), call.span)
+    form = constant_form(by)
+    divisor = TypedFigure(Constant(value=by), scales.number(by), written_as(call), call.span, form=form, course=form)
     return formula_of(reading, "/", [natural, divisor], call, Scale())
 
 

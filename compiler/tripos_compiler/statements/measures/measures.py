@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Diagnostics, Label
 from tripos_compiler.language.figures import aggregates_of
-from tripos_compiler.plan import Aggregate, ChoiceType, Judging, Measure, Missing, Settling
+from tripos_compiler.plan import Aggregate, ChoiceType, Export, Judging, Measure, Missing, Settling
 from tripos_compiler.resolve import Index, NamedColumn, Program
 from tripos_compiler.source import Name, Number, Span, Syntax
 from tripos_compiler.statements.measures.dimensions import check_names
@@ -21,7 +21,8 @@ from tripos_compiler.statements.measures.figure_syntax import (
     means_a_figure,
     measures_in,
 )
-from tripos_compiler.statements.measures.figures import read_figure
+from tripos_compiler.statements.measures.figures import read_whole
+from tripos_compiler.statements.measures.normal_forms import Direction, directions_of
 from tripos_compiler.statements.measures.operands import grader_of, graders_of
 from tripos_compiler.statements.measures.scales import rounded, spoken
 from tripos_compiler.statements.measures.scored_values import Operand, Scores
@@ -202,7 +203,7 @@ def _measure(program: Program, reading: FigureContext, each: Declared) -> Lowere
     """Return a measure that is sound; None where it is not, which is reported."""
     statement = each.statement
     role_known = reading.across is None or program.is_declared("role", reading.across)
-    figured = read_figure(reading, statement.syntax("value"))
+    figured = read_whole(reading, statement.syntax("value"))
     if figured is None:
         check_names(program, reading.written)
     if figured is None or not role_known:
@@ -218,7 +219,7 @@ def _measure(program: Program, reading: FigureContext, each: Declared) -> Lowere
     if reading.missing == "zero":  # said of any part, it holds for all of them
         silent = replace(program, diagnostics=Diagnostics(), index=Index())
         again = replace(reading, program=silent, terms=[], zero=True)
-        figured = read_figure(again, statement.syntax("value")) or figured
+        figured = read_whole(again, statement.syntax("value")) or figured
     if reading.across is not None and not reading.across_taken:
         message = f"nothing here is taken across `{reading.across.text}`"
         help_ = "leave it out, or take an agreement such as `kendall_w(…)`"
@@ -234,6 +235,7 @@ def _measure(program: Program, reading: FigureContext, each: Declared) -> Lowere
     corrected = is_corrected(reading, statement.syntax("value"), figured, statement.has("corrected"))
     if corrected is None:
         return None
+    better = better_direction(statement, figured)
     missing: Missing = reading.missing or "skip"
     low, high = bounds_of(figured)
     owner = f"scenario {each.scenario}" if each.scenario is not None else ""
@@ -245,12 +247,57 @@ def _measure(program: Program, reading: FigureContext, each: Declared) -> Lowere
         low=low,
         high=high,
         missing=missing,
-        lower_is_better=statement.has("lower"),
+        lower_is_better=better == "lower",
+        higher_is_better=better == "higher",
         corrected=corrected,
         until=settling_of(statement),
         figure=figured.figure,
     )
-    return LoweredMeasure(measure, figured)
+    return LoweredMeasure(measure, figured, better, statement.has("lower") or statement.has("higher"))
+
+
+def better_direction(statement: Statement, figured: TypedFigure) -> Direction | Literal[False] | None:
+    """Return the direction in which a measure is better: the one that it says, or that follows from the measures that
+    it is made of. None where nothing is said of these, and False where something is and nothing follows."""
+    if statement.has("lower"):
+        return "lower"
+    if statement.has("higher"):
+        return "higher"
+    better, said = directions_of(figured.course)
+    if not said:
+        return None
+    return next(iter(better)) if len(better) == 1 else False
+
+
+def check_directions(program: Program) -> None:
+    """Report measures that are made of some with a direction, and of which it does not follow whether lower or higher
+    is better: an error where models are ranked by one, else a warning. To be called when exports are lowered."""
+    if not any(each.directed for each in program.measures.values()):
+        return
+    best = {each.measure for each in program.exports.values() if isinstance(each, Export) and each.kind == "best"}
+    ranked = {*(program.benchmark.headline if program.benchmark is not None else ()), *best}
+    reading = replace(read_measures(program, silent=True), program=program)
+    for key, known in reading.known.items():
+        if known.better is not False:
+            continue
+        value = reading.declared[key].statement.syntax("value")
+        own = replace(reading, scenario=reading.declared[key].scenario, own=key)
+        parts = [reading.known[name] for name in measures_in(own, value) if name in reading.known]
+        part = next(each for each in parts if each.better is not None)
+        name = part.measure.name
+        if part.better is False and key not in ranked:
+            continue  # it follows once that of the part is said
+        if part.better is False:
+            message = f"which way `{key}` is better does not follow from `{name}`, of which it is not said"
+        elif part.better == "lower":
+            message = f"which way `{key}` is better does not follow: it is made of `{name}`, of which lower is better"
+        else:
+            message = f"which way `{key}` is better does not follow: it is made of `{name}`, of which higher is better"
+        help_ = "say it behind the value: `lower is better` or `higher is better`"
+        if key in ranked:
+            program.diagnostics.error("E0626", message, value.span, help=help_)
+        else:
+            program.diagnostics.warning("W0627", message, value.span, help=help_)
 
 
 def bounds_of(figured: TypedFigure) -> tuple[float | None, float | None]:

@@ -1,4 +1,4 @@
-"""Scales of figures: between which bounds a figure lies, and whether two figures may be added.
+"""Scales of figures: between which bounds a figure lies, and by which scale it is held to others.
 
 A figure keeps the scale of what it is made of, its *base*, while it is weighted: in `0.4 * a + 0.2 * b` the terms run
 from 0 to 0.4 and from 0 to 0.2, and may be added because `a` and `b` both run from 0 to 1.
@@ -32,11 +32,10 @@ class Scale:
     bases: frozenset[Bounds] = frozenset()
     constant: float | None = None
 
-    def like(self, other: Scale) -> bool:
-        """Return true if figures of the two scales may be added; where one is not known, they may."""
-        if self.base is None or other.base is None:
-            return True
-        return self.bounds == other.bounds or bool(self.bases & other.bases)
+    @property
+    def held(self) -> Bounds | None:
+        """The scale that the figure is held to others by; None if it goes with every scale."""
+        return self.bounds if self.bounds in self.bases else self.base
 
 
 def scale_of(bounds: Bounds | None, named: str) -> Scale:
@@ -78,8 +77,8 @@ def scaled(scale: Scale, factor: float) -> Scale:
 
     >>> ten = scale_of((1.0, 10.0), "overall")
     >>> share = scaled(added(ten, number(-1.0)), 1 / 9)
-    >>> share.bounds, share.like(scale_of((0.0, 1.0), "accuracy")), ten.like(scale_of((0.0, 1.0), "accuracy"))
-    ((0.0, 1.0), True, False)
+    >>> share.bounds, share.held, ten.held
+    ((0.0, 1.0), (0.0, 1.0), (1.0, 10.0))
     """
     bounds = None
     if scale.bounds is not None:

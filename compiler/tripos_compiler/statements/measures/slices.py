@@ -14,6 +14,7 @@ from tripos_compiler.statements.measures.dimensions import (
     read_dimension,
     values_of,
 )
+from tripos_compiler.statements.measures.normal_forms import sliced_form, with_missing
 from tripos_compiler.statements.measures.operands import find_measure
 from tripos_compiler.statements.measures.scales import renamed
 from tripos_compiler.statements.measures.typed_figures import (
@@ -63,6 +64,8 @@ def read_slice(reading: FigureContext, syntax: IndexExpr) -> TypedFigure | None:
         leaves=tuple(sliced(leaf, keys) for leaf in figured.leaves),
         mixed=figured.mixed and "metric" not in keys,
         ends=figured.ends,
+        form=sliced_form(with_missing(figured.form, known.measure.missing), fixed),
+        course=sliced_form(known.course, fixed),
     )
 
 

@@ -5,15 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, Literal
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.language.figures import Range
-from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Missing
+from tripos_compiler.plan import Constant, Figure, Formula, Measure, Missing
 from tripos_compiler.resolve import Program
-from tripos_compiler.source import BinaryExpr, Name, Span, Syntax, dataclass
+from tripos_compiler.source import Name, Span, Syntax, dataclass
 from tripos_compiler.statements.measures.dimensions import Parted, dimension_text, read_dimension
-from tripos_compiler.statements.measures.scales import UNIT, Bounds, Scale, ends_of_formula, spoken
+from tripos_compiler.statements.measures.normal_forms import (
+    Atom,
+    Direction,
+    NormalForm,
+    atom_form,
+    combined,
+    over_all,
+    scale_clash,
+    with_missing,
+    with_scale,
+)
+from tripos_compiler.statements.measures.scales import UNIT, Scale, ends_of_formula, spoken
 from tripos_compiler.statements.measures.scored_values import Operand, Scores
 
 
@@ -65,6 +76,10 @@ class TypedFigure:
     """Whether its cells have different scales, for it goes by metrics that do."""
     ends: tuple[float | None, float | None] = (None, None)
     """The least and the greatest value where not both are known, as of a count."""
+    form: NormalForm = field(default_factory=NormalForm)
+    """Its normal form, in which measures are what they are made of."""
+    course: NormalForm = field(default_factory=NormalForm)
+    """Its normal form, in which measures stand as they are named, each with the direction that is the better one."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +108,18 @@ class LoweredMeasure:
 
     measure: Measure
     figured: TypedFigure
+    better: Direction | Literal[False] | None
+    """Which direction is the better one; None where nothing is said of it, and False where that does not follow."""
+    said: bool
+    """Whether the measure says so itself."""
+
+    @property
+    def course(self) -> NormalForm:
+        """The form that a formula has of it: its name if it says a direction, else what it is made of."""
+        if not self.said or not self.better:
+            return self.figured.course
+        atom = Atom(f"measure {self.measure.name}", bounds=range_of(self.figured), better=frozenset((self.better,)))
+        return atom_form(replace(atom, said=True))
 
 
 @dataclass
@@ -149,7 +176,10 @@ def formula_of(
 ) -> TypedFigure:
     """Return the figure that a formula is; what a part goes by on its own, the others have one number over all of."""
     if operator == "negate" and isinstance(parts[0].figure, Constant):
-        return replace(parts[0], figure=Constant(value=-parts[0].figure.value), scale=scale, named=written_as(syntax))
+        value = -parts[0].figure.value
+        form = combined("negate", [parts[0].form])
+        named = written_as(syntax)
+        return replace(parts[0], figure=Constant(value=value), scale=scale, named=named, form=form, course=form)
     cells = tuple(dict.fromkeys(dim for part in parts for dim in part.cells))
     parts = [_over_all(part, [dim for dim in cells if dim not in reading.by]) for part in parts]
     values: tuple[Figure, ...] = tuple(part.figure for part in parts)
@@ -158,6 +188,10 @@ def formula_of(
         low = max(low, 0.0)
     if scale.bounds is None and math.isfinite(low) and math.isfinite(high):
         scale = replace(scale, bounds=(low, high))
+    form, course = (
+        combined(operator, forms) for forms in zip(*((part.form, part.course) for part in parts), strict=True)
+    )
+    bounds = scale.bounds or (low, high)
     return TypedFigure(
         Formula(operator=operator, values=values),
         scale,
@@ -167,6 +201,8 @@ def formula_of(
         leaves=tuple(leaf for part in parts for leaf in part.leaves),
         mixed=any(part.mixed for part in parts),
         ends=(low if math.isfinite(low) else None, high if math.isfinite(high) else None),
+        form=with_scale(form, scale.held, bounds, written_as(syntax)),
+        course=with_scale(course, None, bounds, written_as(syntax)),
     )
 
 
@@ -179,6 +215,8 @@ def _over_all(part: TypedFigure, cells: Sequence[str]) -> TypedFigure:
         part,
         figure=Formula(operator="overall", values=(part.figure,), over=tuple(over)),
         leaves=tuple(sliced(leaf, frozenset(over)) for leaf in part.leaves),
+        form=over_all(part.form, over),
+        course=over_all(part.course, over),
     )
 
 
@@ -217,59 +255,41 @@ def range_of(figured: TypedFigure) -> Range:
     return -math.inf if low is None else low, math.inf if high is None else high
 
 
-def differs_nowhere(reading: FigureContext, syntax: BinaryExpr, left: TypedFigure, right: TypedFigure) -> bool:
-    """Return true if two figures of other names are the same in each cell of what the statement goes by, so that they
-    differ by 0; reports it, since one of them was meant over all."""
-    same = _spelt_out(reading, left.figure) == _spelt_out(reading, right.figure)
-    beside = [{*part.cells} - {*reading.by} for part in (left, right)]
-    if not reading.by or left.named == right.named or not same or beside[0] != beside[1]:
+def vanishes(reading: FigureContext, figured: TypedFigure) -> bool:
+    """Return true if what is subtracted in a figure is the same as that from which it is, in each cell of what the
+    statement goes by, so that it is the same number whatever is measured; reports it, since one part was meant over
+    all."""
+    form = with_missing(figured.form, reading.missing or "skip")
+    if not reading.by or not figured.leaves or form.atoms or not _adds(figured.figure):
         return False
+    parts = list(dict.fromkeys(term.named for term in reading.terms))
+    one, other = (parts * 2)[:2]
     dims = ", ".join(reading.by)
-    message = f"`{left.named}` and `{right.named}` are the same in each cell: `by {dims}` takes both by it"
-    help_ = f"name the one that goes by it, `measure each = {left.named} by {dims}`, and take `each - {right.named}`"
-    reading.error("E0621", message, syntax.span, help_)
+    message = f"`{one}` and `{other}` are the same in each cell: `by {dims}` takes both by it"
+    help_ = f"name the one that goes by it, `measure each = {one} by {dims}`, and take `each - {other}`"
+    reading.error("E0621", message, figured.span, help_)
     return True
 
 
-def _spelt_out(reading: FigureContext, figure: Figure) -> object:
-    """Return a figure in which measures are what they are made of, whatever they go by on their own."""
-    match figure:
-        case Aggregate():
-            return figure.model_copy(update={"by": ()}), reading.missing or "skip"
-        case Measured(measure=name, slice=fixed):
-            known = reading.known[name].measure
-            inner = _spelt_out(replace(reading, missing=known.missing), known.figure)
-            return (inner, fixed) if fixed else inner
-        case Formula(operator=operator, values=values, over=over):
-            return operator, over, [_spelt_out(reading, each) for each in values]
-        case Constant(value=value):
-            return value
+def _adds(figure: Figure) -> bool:
+    """Return true if a figure is made of several others, and is not one of them times 0."""
+    return isinstance(figure, Formula) and (
+        (len(figure.values) > 1 and figure.operator in ("+", "-")) or any(map(_adds, figure.values))
+    )
 
 
-def alike(reading: FigureContext, one: TypedFigure, other: TypedFigure, operands: bool = False) -> bool:
-    """Return true if two figures may be added or compared; reports scales that differ: those of what is weighed in
-    them, or, with `operands`, those of the figures as they are written."""
-    if one.mixed or other.mixed:  # each cell has its own scale, and those of one metric are alike
+def on_one_scale(reading: FigureContext, form: NormalForm, span: Span, mixed: bool) -> bool:
+    """Return true if the figures that a formula adds lie on one scale; reports scales that differ."""
+    clash = None if mixed else scale_clash(with_missing(form, reading.missing or "skip"))
+    if clash is None:  # of metrics in cells each has its own scale, and those of one metric are alike
         return True
-    if one.scale.like(other.scale):
-        return True
-    a, b = one.scale, other.scale
-    assert a.base is not None and b.base is not None
-    (name, base), (name_b, base_b) = (_named(each, operands) for each in (one, other))
-    told = f"`{name}` runs from {spoken(base)}, `{name_b}` from {spoken(base_b)}"
-    off = a if a.base != UNIT else b
+    one, other = clash
+    assert one.base is not None and other.base is not None
+    told = f"`{one.named}` runs from {spoken(one.base)}, `{other.named}` from {spoken(other.base)}"
+    off = one if one.base != UNIT else other
     assert off.base is not None
     low, high = off.base
-    inner = f"({off.named} - {low:g})" if low else off.named
+    inner = f"({off.named} - {low:g})" if low > 0 else f"({off.named} + {-low:g})" if low else off.named
     help_ = f"bring them to one scale first: `{inner} / {high - low:g}`"
-    reading.error("E0702", f"these are on different scales: {told}", one.span.to(other.span), help_)
+    reading.error("E0702", f"these are on different scales: {told}", span, help_)
     return False
-
-
-def _named(figured: TypedFigure, as_written: bool) -> tuple[str, Bounds]:
-    """Return a figure, or what is weighed in it, and what that runs over."""
-    scale = figured.scale
-    assert scale.base is not None
-    if as_written and scale.bounds is not None and scale.bounds != scale.base:
-        return figured.named, scale.bounds
-    return scale.named, scale.base

@@ -14,6 +14,7 @@ from tripos_compiler.plan import (
     Converse,
     Expr,
     Grade,
+    Judging,
     Retrieve,
     SampleList,
     Score,
@@ -30,6 +31,7 @@ from tripos_compiler.statements.analysis import (
     fold_required_texts,
     fold_settings,
     fold_texts,
+    judged_names,
     names_used,
     roles_called,
     with_dependencies,
@@ -94,6 +96,9 @@ def _under(
             if after is None and whole is score:
                 continue
             whole = after or whole
+        if isinstance(whole, Judging):
+            inputs = tuple(sorted(with_dependencies(kept, judged_names(whole), whole=False)))
+            whole = whole.model_copy(update={"inputs": None if inputs == whole.needs else inputs})
         finished = prints.of(whole)
         if isinstance(finished, CALLING):
             samples[finished.name] = _samples(finished, samples)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
+from functools import partial
 from typing import Any
 
 from tripos_compiler.constructs import Statement
@@ -30,7 +31,7 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.resolve import Binding, Program, Typed, joint_lacks
 from tripos_compiler.source import CallExpr, Name, Span, dataclass
-from tripos_compiler.statements.analysis import roles_called, with_dependencies
+from tripos_compiler.statements.analysis import map_expression, map_loop, roles_called, with_dependencies
 from tripos_compiler.statements.prompts import Question
 from tripos_compiler.statements.setting_cases import RowsAsked
 from tripos_compiler.typing import Elaborator, Judge, LoopSyntax, named_choice
@@ -230,6 +231,8 @@ class Judging:
         if not self._is_bounded(call, loops):
             return None
         known = [step for step in self.steps.lowered if isinstance(step, Verdict) and step.scorer == scorer.name]
+        aliases = tuple(loop.alias for loop in loops)
+        args, loops = _as_before(known, args, loops)
         same = (step for step in known if (step.args, step.when, step.loops) == (args, when, loops))
         found = next(same, None)
         if found is None:
@@ -246,7 +249,7 @@ class Judging:
             self.steps.program.index.judged[(self.steps.scenario, found.name)] = call.span
         verdict: Expr = Ref(path=(found.name,))
         if loops:
-            verdict = AtElement(of=Ref(path=(found.name,)), loops=tuple(loop.alias for loop in loops))
+            verdict = AtElement(of=Ref(path=(found.name,)), loops=aliases)
         return Typed(verdict, named_choice(scorer.says or scorer.gives), joint_lacks(given.values()))
 
     def _is_bounded(self, call: CallExpr, loops: Sequence[Loop]) -> bool:
@@ -277,6 +280,33 @@ class Judging:
                     self.steps.program.diagnostics.error("E0303", message, call.span, help=help_)
                     return False
         return True
+
+
+def _as_before(
+    known: Iterable[Verdict], args: dict[str, Expr], loops: tuple[Loop, ...]
+) -> tuple[dict[str, Expr], tuple[Loop, ...]]:
+    """Return a question about elements of lists, with the names for the elements that an earlier verdict has where that
+    is on the same question: an element has one verdict, whatever it is called."""
+    used = {name for arg in args.values() for name in _names_at(arg)}
+    for step in known:
+        names = {mine.alias: other.alias for mine, other in zip(loops, step.loops, strict=False)}
+        others = {mine: other for mine, other in names.items() if mine != other}
+        if not others or len(step.loops) != len(loops) or used & {*others.values()}:
+            continue
+        renamed = {key: map_expression(arg, partial(_renamed, others)) for key, arg in args.items()}
+        mine = [map_loop(loop, partial(_renamed, others)) for loop in loops]
+        if renamed == step.args and [loop.of for loop in mine] == [loop.of for loop in step.loops]:
+            return renamed, tuple(loop.model_copy(update={"alias": names[loop.alias]}) for loop in mine)
+    return args, loops
+
+
+def _renamed(names: Mapping[str, str], part: Expr) -> Expr:
+    match part:
+        case Ref(path=(first, *rest)) if first in names:
+            return part.model_copy(update={"path": (names[first], *rest)})
+        case AtElement(loops=loops):
+            return part.model_copy(update={"loops": tuple(names.get(each, each) for each in loops)})
+    return part
 
 
 def _looked_at(loops: Sequence[Loop], args: Iterable[Expr]) -> tuple[Loop, ...]:

@@ -1,5 +1,4 @@
 from .calling import (
-    FUNCTION_ERROR as FUNCTION_ERROR,
     Loaded as Loaded,
 )
 from .external import (

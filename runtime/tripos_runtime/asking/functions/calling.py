@@ -11,11 +11,9 @@ from typing import Any
 
 from tripos_compiler.language import Unavailable
 from tripos_compiler.language.library import type_notation
-from tripos_compiler.plan import Plugin, Type
+from tripos_compiler.plan import FUNCTION_ERROR, Plugin, Type
 from tripos_compiler.source import dataclass
 
-FUNCTION_ERROR = "function_error"
-"""The status of a score whose function failed; a later run tries it again."""
 LEAST, MOST = -(2**63), 2**63 - 1
 """The integers that can be stored."""
 LONGEST_REASON = 300

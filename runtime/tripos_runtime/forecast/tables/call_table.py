@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tripos_compiler.plan import Ask, Converse, Made, Plan, SampleList, Scenario, Step
+from tripos_compiler.plan import Ask, Converse, Judging, Made, Plan, SampleList, Scenario, Step
 from tripos_runtime.datasets import Planned
 from tripos_runtime.forecast.call_outcomes import Fate
 from tripos_runtime.forecast.lines import Forecast
@@ -81,7 +81,8 @@ def times(bound: BoundTreatment, step: Step) -> int:
     """Return how many calls of a step one call stands for, for a row and model: a sample of an ask that builds on a
     conversation is another one where either is."""
     steps = {each.name: each for each in bound.treatment.steps if isinstance(each, Ask | Converse)}
-    counts = [steps[name].samples for name in step.needs if name in steps]
+    needs = step.judged if isinstance(step, Judging) else step.needs
+    counts = [steps[name].samples for name in needs if name in steps]
     if isinstance(step, Ask | Converse):
         counts.append(step.samples)
     return min(bound.samples, math.lcm(*counts))

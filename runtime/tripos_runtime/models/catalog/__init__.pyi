@@ -14,6 +14,10 @@ from .media_tokens import (
     tokens_of as tokens_of,
     uncounted as uncounted,
 )
+from .packages import (
+    missing_import as missing_import,
+    require_packages as require_packages,
+)
 from .prices import (
     batch_price as batch_price,
     price_of as price_of,

@@ -13,6 +13,7 @@ from typing import Any
 
 from tripos_compiler.source import dataclass
 from tripos_runtime.models.base import ModelError
+from tripos_runtime.models.catalog.packages import missing_import
 
 LONGEST_S = 7 * 86_400.0
 
@@ -112,6 +113,8 @@ def model_error(
     if isinstance(error, ModelError):
         return error
     headers = {str(at).lower(): str(value) for at, value in dict(_headers_of(error)).items()}
+    if (lacking := missing_import(error, name, answered=bool(headers))) is not None:
+        return lacking
     # The names of the exceptions that an error was wrapped in are not the provider's words.
     words = re.sub(r"^(litellm\.)?(\w+: )+", "", str(error)).split("Exception - ", 1)[-1]
     told = _Failure(

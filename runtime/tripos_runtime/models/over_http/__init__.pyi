@@ -20,6 +20,7 @@ from .direct import (
     key_of as key_of,
     lacking as lacking,
     openai_headers as openai_headers,
+    samples_given as samples_given,
 )
 from .messages import (
     RequestCache as RequestCache,

@@ -88,6 +88,9 @@ class DirectModel:
         return self._read(request, self._completed(answer))
 
     def _read(self, request: Request, found: dict[str, Any]) -> Reply:
+        choices = found.get("choices")
+        came = len(choices) if isinstance(choices, list) else 0
+        self.most_samples = samples_given(came, request.samples, self.most_samples)
         return read_reply(found, self.name, self.price, own_price=self.own_price, tools=request.tools)
 
     async def _answer(self, body: bytes) -> dict[str, Any]:
@@ -137,6 +140,16 @@ class DirectModel:
         told |= {"tools": tools_sent(request.tools)} if request.tools else {}
         told |= {**self._provider.body, **own}
         return b"," + orjson.dumps(told)[1:] if told else b"}"
+
+
+def samples_given(came: int, asked: int, most: int) -> int:
+    """Return how many samples a model is asked for at a time from now on: `most`, or 1 once it gave fewer than it was
+    asked for, as servers do that pass over `n`.
+
+    >>> samples_given(1, 3, 8), samples_given(3, 3, 8), samples_given(8, 10, 8)
+    (1, 8, 8)
+    """
+    return 1 if 0 < came < min(asked, most) else most
 
 
 def lacking(provider_name: str, provider: Provider, model: str, base_url: str) -> frozenset[str]:

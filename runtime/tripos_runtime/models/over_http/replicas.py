@@ -45,10 +45,14 @@ class ReplicatedModel:
         first = models[0]
         self.name, self.price, self.endpoint = first.name, first.price, first.endpoint
         self.structured = all(model.structured for model in models)
-        self.most_samples = min(model.most_samples for model in models)
         self._replicas = [_Replica(model) for model in models]
         self._warm_up_s = warm_up_s
         self._sleep, self._clock = sleep, clock
+
+    @property
+    def most_samples(self) -> int:
+        """How many replies one request may ask for, of every server."""
+        return min(each.model.most_samples for each in self._replicas)
 
     async def warm_up(self) -> None:
         """Wait until a server is there, for `warm_up_s` at most; those that are not yet there are left out until they

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
 
-from tripos_compiler.plan import write_token_probabilities
+from tripos_compiler.plan import BROKEN, REFUSAL, Ending, ending_of, write_token_probabilities
 from tripos_runtime.models.base import ModelError, Price, Reply
-from tripos_runtime.models.catalog import audio_factor
 from tripos_runtime.models.over_http.called import said_with_calls
-
-ENDED = {"eos": "stop", "eos_token": "stop", "end_turn": "stop", "max_tokens": "length", "model_length": "length"}
-"""Words of some providers for what the rest call otherwise."""
-TICKS_PER_USD = 10_000_000_000
-"""The unit in which xAI counts costs."""
-MOST_TOKENS = 10**12
-MOST_USD = 10**6
-"""More than this for one call is a mistake of the provider: its tokens or its cost are unknown."""
+from tripos_runtime.models.over_http.usage import usage_of
 
 
 def parsed(body: bytes) -> Any:
@@ -57,9 +50,9 @@ def read_reply(
     """Return the reply in a body that has `choices`; further ones are its `others`. Where `tools` were offered, a reply
     says its text and its calls.
 
-    What a call cost is what the provider says it did, where it says so and the price is not the user's (`own_price`);
-    else what the price makes of its tokens. Raises `ModelError` R0108 where the provider withheld the reply and R0111
-    where there is none.
+    `usage_of` says what the call took, also one that is an error (`took`). A reply that the provider withheld is one
+    with that ending. Of several, one that broke off is left out. Raises `ModelError` R0111 if there is none, or every
+    one broke off.
 
     >>> message = {"content": "hello"}
     >>> usage = {"prompt_tokens": 10, "completion_tokens": 2}
@@ -67,72 +60,35 @@ def read_reply(
     >>> read_reply(body, "openai/m", Price(0.5, 1.0)).cost_usd
     7.0
     """
+    try:
+        return _reply(body, name, price, own_price, tools)
+    except ModelError as error:
+        error.took = usage_of(body, name, price, own_price=own_price).as_reply(name)
+        raise
+
+
+def _reply(body: Mapping[str, Any], name: str, price: Price | None, own_price: bool, tools: Sequence[str]) -> Reply:
     choices = body.get("choices")
     if not isinstance(choices, list) or not choices or not all(isinstance(choice, dict) for choice in choices):
         raise ModelError("R0111", f"`{name}` sent a reply without a choice", "try again later", retryable=True)
+    broken, choices = choices, [choice for choice in choices if ending_of(_ending(choice)) is not Ending.ERROR]
+    if not choices:
+        message = f"the provider of `{name}` broke off the reply: {_told_error(broken[0])}"
+        raise ModelError("R0111", message, "try again later", retryable=True, broken=True)
     model = body.get("model")
     served = model if isinstance(model, str) and model else name
-    usage = body.get("usage")
-    usage = usage if isinstance(usage, dict) else {}
-    tokens_in, tokens_out = _count(usage, "prompt_tokens") or None, _count(usage, "completion_tokens")
-    reasoning = _count(_part(usage, "completion_tokens_details"), "reasoning_tokens")
-    if tokens_in is None or tokens_out is None:
-        cost = None
-        tokens_out = None if tokens_in is None else tokens_out
-    else:
-        if reasoning and _count(usage, "total_tokens") == tokens_in + tokens_out + reasoning:
-            tokens_out += reasoning  # xAI counts them apart
-        cost = None if own_price else _told_cost(usage)
-        if cost is None and price is not None:
-            cost = price.cost_usd(
-                tokens_in, tokens_out, min(_cached(usage), tokens_in), min(reasoning or 0, tokens_out)
-            )
-            sounds = _count(_part(usage, "prompt_tokens_details"), "audio_tokens")
-            if sounds and not own_price:
-                cost += min(sounds, tokens_in) * price.input_usd * (audio_factor(name) - 1)
     texts = [_text(choice) for choice in choices]
-    if not any(texts) and all(choice.get("finish_reason") == "content_filter" for choice in choices):
-        hint = "the sample is kept as refused"
-        raise ModelError("R0108", f"the provider of `{name}` withheld the reply", hint, status="refused")
     endings = [_ending(choice) for choice in choices]
     if tools:
         messages = [_part(choice, "message") for choice in choices]
         texts = [said_with_calls(each, text, tools) for each, text in zip(messages, texts, strict=True)]
     told = [_token_probabilities(choice) for choice in choices]
-    if len(choices) == 1:
-        return Reply(texts[0], served, endings[0], tokens_in, tokens_out, cost, reasoning, told[0])
-    prompt_cost = price.cost_usd(tokens_in or 0, 0, min(_cached(usage), tokens_in or 0)) if price is not None else 0.0
-    outs, hidden = _shares(tokens_out, texts), _shares(reasoning, texts)
-    costs = _cost_shares(cost, prompt_cost, outs)
-    others = tuple(
-        Reply(
-            *(texts[at], served, endings[at], None if tokens_in is None else 0),
-            *(outs[at], costs[at], hidden[at], told[at]),
-        )
-        for at in range(1, len(texts))
+    used = usage_of(body, name, price, own_price=own_price).shares(texts)
+    first, *others = (
+        Reply(text, served, ending, each.tokens_in, each.tokens_out, each.cost_usd, each.reasoning, probabilities)
+        for text, ending, each, probabilities in zip(texts, endings, used, told, strict=True)
     )
-    return Reply(texts[0], served, endings[0], tokens_in, outs[0], costs[0], hidden[0], told[0], others)
-
-
-def _cost_shares(cost: float | None, prompt_cost: float, outs: Sequence[int | None]) -> list[float | None]:
-    """Return what each of several replies cost: the first has the prompt, and each its share of the rest."""
-    if cost is None:
-        return [None] * len(outs)
-    written = sum(out or 0 for out in outs) or 1
-    a_token = max(cost - prompt_cost, 0.0) / written
-    shares: list[float | None] = [a_token * (out or 0) for out in outs]
-    shares[0] = cost - sum(share or 0.0 for share in shares[1:])
-    return shares
-
-
-def _shares(total: int | None, texts: Sequence[str]) -> list[int | None]:
-    """Return the parts of a total in proportion to the length of the texts; they add up to it."""
-    if total is None:
-        return [None] * len(texts)
-    lengths = [len(text) + 1 for text in texts]
-    shares: list[int | None] = [total * length // sum(lengths) for length in lengths]
-    shares[0] = total - sum(share or 0 for share in shares[1:])
-    return shares
+    return replace(first, others=tuple(others)) if others else first
 
 
 def _text(choice: Mapping[str, Any]) -> str:
@@ -157,34 +113,23 @@ def _is_text(part: Any) -> bool:
 
 
 def _ending(choice: Mapping[str, Any]) -> str | None:
+    """Return the provider's word for how a choice ended; an error or a refusal in a field of its own has its word."""
     ending = choice.get("finish_reason")
-    return ENDED.get(ending, ending) if isinstance(ending, str) and ending else None
+    word = ending if isinstance(ending, str) and ending.strip() else None
+    if choice.get("error") and ending_of(word) is not Ending.ERROR:
+        return BROKEN
+    refusal = _part(choice, "message").get("refusal")
+    if isinstance(refusal, str) and refusal.strip() and ending_of(word) not in (Ending.CONTENT_FILTER, Ending.ERROR):
+        return REFUSAL
+    return word
 
 
-def _cached(usage: Mapping[str, Any]) -> int:
-    return (
-        _count(_part(usage, "prompt_tokens_details"), "cached_tokens")
-        or _count(usage, "prompt_cache_hit_tokens")
-        or _count(usage, "cached_tokens")
-        or 0
-    )
-
-
-def _told_cost(usage: Mapping[str, Any]) -> float | None:
-    """Return what the provider says a call cost: OpenRouter in USD, xAI in ticks."""
-    cost, ticks = usage.get("cost"), usage.get("cost_in_usd_ticks")
-    if isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost <= MOST_USD:
-        return float(cost)
-    if isinstance(ticks, int) and not isinstance(ticks, bool) and 0 <= ticks <= MOST_USD * TICKS_PER_USD:
-        return ticks / TICKS_PER_USD
-    return None
+def _told_error(choice: Mapping[str, Any]) -> str:
+    """Return the word for an error, with its code. Its message may have a key, so it is left out."""
+    code = _part(choice, "error").get("code")
+    return f"`{_ending(choice)}`" + (f", code {code}" if isinstance(code, int) else "")
 
 
 def _part(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     part = value.get(name)
     return part if isinstance(part, dict) else {}
-
-
-def _count(value: Mapping[str, Any], name: str) -> int | None:
-    count = value.get(name)
-    return count if isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= MOST_TOKENS else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 import gc
+import itertools
 import logging
 import os
 import warnings
@@ -14,7 +15,14 @@ from typing import Any
 
 from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import Endpoint, ModelError, Price, Reply, Request
-from tripos_runtime.models.catalog import COMPLETION, completion_name, is_here, model_error, tariff
+from tripos_runtime.models.catalog import (
+    COMPLETION,
+    completion_name,
+    is_here,
+    model_error,
+    require_packages,
+    tariff,
+)
 from tripos_runtime.models.over_http import (
     SHORTEST_KEY,
     as_objects,
@@ -53,7 +61,8 @@ def library() -> Any:
 class LitellmModel:
     """A model of litellm's. `price` is the user's, if there is one.
 
-    Opening raises `ModelError` R0103 where litellm knows no such provider and R0102 where the key is not set.
+    Opening raises `ModelError` R0103 if litellm knows no such provider, R0105 if a Python package that it needs for the
+    provider is not installed, and R0102 if the key is not set.
     """
 
     slots: int | None = None
@@ -74,6 +83,7 @@ class LitellmModel:
         self._key = ""
         if endpoint is None:
             self._address = address or f"the address of {provider}"
+            require_packages(name, provider)
             self._key_variables = require_key(self._asked_as, provider)
         else:
             self._address = endpoint.base_url
@@ -218,16 +228,24 @@ def without_effect(settings: Settings, translate: Callable[[dict[str, Any]], Any
 
 
 def read_response(
-    response: Any, name: str, price: Price | None, *, own_price: bool, tools: Sequence[str] = ()
+    response: Any,
+    name: str,
+    price: Price | None,
+    *,
+    own_price: bool,
+    tools: Sequence[str] = (),
+    words: Sequence[str] = (),
 ) -> Reply:
-    """Return the reply in what litellm made of a completion. Raises `ModelError`, as `read_reply` does."""
+    """Return the reply in what litellm made of a completion. `words` are the provider's for how each choice ended, if
+    they are known; litellm has its own, and keeps the provider's beside them for some. Raises `ModelError`, as
+    `read_reply` does."""
     if response is None:  # what litellm makes of status 422
         raise ModelError("R0110", f"`{name}` rejected the request", "check the settings of the step")
     choices = [
         {"message": {"content": choice.message.content, "refusal": _refusal(choice.message),
                      "tool_calls": _calls(choice.message)},
-         "logprobs": _probabilities(choice), "finish_reason": choice.finish_reason}
-        for choice in response.choices
+         "logprobs": _probabilities(choice), "finish_reason": word or _word(choice)}
+        for choice, word in itertools.zip_longest(response.choices, words[: len(response.choices)])
     ]  # fmt: skip
     usage = getattr(response, "usage", None)
     body = {"model": response.model, "choices": choices, "usage": None if usage is None else usage.model_dump()}
@@ -302,6 +320,13 @@ def _probabilities(choice: Any) -> Any:
     """Return the probabilities of the tokens of a choice, in OpenAI's form; None where it has none."""
     found: Any = getattr(choice, "logprobs", None)
     return found.model_dump() if hasattr(found, "model_dump") else found
+
+
+def _word(choice: Any) -> str | None:
+    """Return the provider's word for how a choice ended, or litellm's for it."""
+    fields = getattr(choice, "provider_specific_fields", None) or {}
+    word = fields.get("native_finish_reason") or choice.finish_reason
+    return word if isinstance(word, str) else None
 
 
 def _refusal(message: Any) -> str | None:

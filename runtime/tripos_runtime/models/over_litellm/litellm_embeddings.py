@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tripos_runtime.models.base import FREE, Endpoint, ModelError, Price, Reply, Request
-from tripos_runtime.models.catalog import is_here, model_error
+from tripos_runtime.models.catalog import is_here, model_error, require_packages
 from tripos_runtime.models.over_litellm.litellm_client import (
     endpoint_key,
     known_price,
@@ -22,7 +22,8 @@ CODE = "R0257"
 class LitellmEmbedding:
     """An embedding model at its provider, or at an endpoint that speaks OpenAI's form.
 
-    Opening raises `ModelError` R0103 where litellm knows no such provider and R0102 where the key is not set.
+    Opening raises `ModelError` R0103 if litellm knows no such provider, R0105 if a Python package that it needs for the
+    provider is not installed, and R0102 if the key is not set.
     """
 
     structured = False
@@ -39,6 +40,7 @@ class LitellmEmbedding:
         self._key = ""
         if endpoint is None:
             self._address = address or f"the address of {provider}"
+            require_packages(name, provider)
             self._key_variables = require_key(name, provider)
         else:
             self._address = endpoint.base_url

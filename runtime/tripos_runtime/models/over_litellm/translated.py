@@ -30,6 +30,7 @@ from tripos_runtime.models.over_http import (
     headers_of,
     key_of,
     lacking,
+    samples_given,
     without_system,
 )
 from tripos_runtime.models.over_litellm.litellm_client import (
@@ -122,11 +123,13 @@ class TranslatedModel:
             raise answer_error(answer.status, answer.body, headers_of(answer.headers), self.place)
         messages, parameters = self._messages(request, None), self._skeletons.part(request).own_parameters()
         try:
-            return self._form.reply(answer, messages, parameters, self.price, self.own_price, request.tools)
+            reply = self._form.reply(answer, messages, parameters, self.price, self.own_price, request.tools)
         except ModelError:
             raise
         except Exception as error:
             raise answer_error(answer.status, answer.body, headers_of(answer.headers), self.place) from error
+        self.most_samples = samples_given(1 + len(reply.others), request.samples, self.most_samples)
+        return reply
 
     async def close(self) -> None:
         """Let go of the connections."""

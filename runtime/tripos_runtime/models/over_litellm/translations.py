@@ -10,7 +10,12 @@ from tripos_runtime.models.base import Price, Reply
 from tripos_runtime.models.catalog import PROVIDERS, CallPlace, answer_error
 from tripos_runtime.models.over_http import HttpAnswer, completion, headers_of, openai_headers, parsed, read_reply
 from tripos_runtime.models.over_litellm.litellm_client import library, read_response
-from tripos_runtime.models.over_litellm.readings import from_anthropic, from_gemini
+from tripos_runtime.models.over_litellm.readings import (
+    from_anthropic,
+    from_gemini,
+    words_of_anthropic,
+    words_of_gemini,
+)
 
 Messages = list[dict[str, Any]]
 
@@ -79,6 +84,10 @@ class Form:
         """Return a reply that is nothing but text, in OpenAI's form; `None` for any other."""
         return None
 
+    def words(self, body: bytes) -> list[str]:
+        """Return the provider's words for how each choice of a reply ended, as far as they are known."""
+        return []
+
     def reply(
         self,
         answer: HttpAnswer,
@@ -108,7 +117,8 @@ class Form:
             api_key="",
             json_mode=bool(parameters.get("json_mode")),
         )
-        return read_response(response, self.place.name, price, own_price=own_price, tools=tools)
+        words = self.words(answer.body)
+        return read_response(response, self.place.name, price, own_price=own_price, tools=tools, words=words)
 
 
 class OpenaiForm(Form):
@@ -153,6 +163,9 @@ class AnthropicForm(Form):
     def plain(self, body: bytes) -> dict[str, Any] | None:
         return from_anthropic(parsed(body))
 
+    def words(self, body: bytes) -> list[str]:
+        return words_of_anthropic(parsed(body))
+
     def target(self, parameters: dict[str, Any]) -> tuple[str, dict[str, str]]:
         _, headers = super().target(parameters)
         address = self.place.address
@@ -169,6 +182,9 @@ class GeminiForm(Form):
 
     def plain(self, body: bytes) -> dict[str, Any] | None:
         return from_gemini(parsed(body))
+
+    def words(self, body: bytes) -> list[str]:
+        return words_of_gemini(parsed(body))
 
     def target(self, parameters: dict[str, Any]) -> tuple[str, dict[str, str]]:
         from litellm.llms.vertex_ai.vertex_llm_base import VertexBase
@@ -226,7 +242,7 @@ class OllamaForm(Form):
         text = found["message"].get("content") if isinstance(found.get("message"), dict) else found.get("response")
         calls = found["message"].get("tool_calls") if isinstance(found.get("message"), dict) else None
         message = {"content": text, "tool_calls": calls}
-        choice = {"message": message, "finish_reason": found.get("done_reason") or "stop"}
+        choice = {"message": message, "finish_reason": found.get("done_reason")}
         usage = {"prompt_tokens": found.get("prompt_eval_count"), "completion_tokens": found.get("eval_count")}
         body = {"model": found.get("model"), "choices": [choice], "usage": usage}
         return read_reply(body, self.place.name, price, own_price=own_price, tools=tools)

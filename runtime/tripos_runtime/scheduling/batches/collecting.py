@@ -30,6 +30,8 @@ class WaitingBatch:
     body: bytes
     future: asyncio.Future[BatchReply]
     attempts: int = 0
+    lost: list[Reply] = field(default_factory=list)
+    """The usage of outcomes that were no replies, as far as the provider reported it."""
     debit: Debit | None = None
 
 
@@ -107,9 +109,12 @@ class BatchCollector:
         for waiting in watched.waiting.values():
             message = f"no batch answered this request to `{self._model.name}`: {why}"
             failed.append((waiting, ModelError(UNDONE, message, "run the same command again", retryable=again)))
-        for waiting, _ in failed:
+        for waiting, failure in failed:
             waiting.attempts += 1
-            self._give_back(waiting)
+            waiting.lost += [] if failure.took is None else [failure.took]
+            self._give_back(waiting, failure.took)
+            failure.attempts = waiting.attempts
+            failure.took = waiting.lost[0].taking(waiting.lost[1:]) if waiting.lost else None
         unanswered = (watched.batch.requests - answered) | {waiting.name for waiting, _ in failed}
         self._book.unanswered(watched.batch, unanswered, self._times.now())
         return Unanswered(failed)
@@ -176,7 +181,8 @@ class BatchCollector:
         if self._budget is not None and waiting.debit is not None:
             self._budget.settle(waiting.debit, reply, self._model.price)
         if not waiting.future.done():
-            waiting.future.set_result((reply, waiting.attempts, watched.batch.batch_id))
+            whole = reply.taking(waiting.lost) if waiting.lost else reply
+            waiting.future.set_result((whole, waiting.attempts, watched.batch.batch_id))
         return None
 
     def _lost(self, watched: WatchedBatch, error: ModelError) -> Unanswered:
@@ -198,9 +204,9 @@ class BatchCollector:
         self._notes(f"{message}; {hint}")
         return Unanswered([(each, ModelError(LOST, message, hint)) for each in waiting])
 
-    def _give_back(self, waiting: WaitingBatch) -> None:
+    def _give_back(self, waiting: WaitingBatch, took: Reply | None = None) -> None:
         if self._budget is not None and waiting.debit is not None:
-            self._budget.give_back(waiting.debit)
+            self._budget.end(waiting.debit, took, self._model.price)
         waiting.debit = None
 
 

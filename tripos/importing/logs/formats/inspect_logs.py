@@ -20,6 +20,7 @@ from tripos.importing.logs.entries import (
 )
 from tripos.importing.logs.formats.own_logs import MEAN, is_own_log, reply_status, score_status, task_of
 from tripos.importing.logs.formats.prompts import as_messages, item_of
+from tripos.importing.logs.reducers import MEAN as REDUCED
 from tripos.importing.logs.untrusted import (
     Archive,
     amount,
@@ -32,8 +33,8 @@ from tripos.importing.logs.untrusted import (
     text,
 )
 from tripos.settings import MOST_DATA_BYTES
+from tripos_compiler.plan import FUNCTION_ERROR, Ending, ending_of
 from tripos_runtime.asking import PARSE_FAILURE, REFUSED
-from tripos_runtime.asking.functions import FUNCTION_ERROR
 
 TOOL = "inspect"
 HEADER, STARTED = "header.json", "_journal/start.json"
@@ -118,14 +119,15 @@ def _header(head: Mapping[str, Any], path: Path) -> LogHeader:
     status = text(head.get("status")) or "started"
     error = text(mapping(head.get("error")).get("message"))
     name = _task_name(told)
-    figures = _own_figures if is_own_log(head) else _figures
+    own_log = is_own_log(head)
     return LogHeader(
         TOOL,
         name,
         f"{TOOL}:{text(told.get('eval_id')) or text(told.get('task_id')) or path.name}",
         about,
-        tuple(figures(name, mapping(head.get("results")))),
-        frozenset(_own_lower(mapping(head.get("results")))) if is_own_log(head) else frozenset(),
+        tuple(_own_figures(mapping(head.get("results"))) if own_log else _figures(name, head)),
+        frozenset(_own_lower(mapping(head.get("results")))) if own_log else frozenset(),
+        () if own_log else tuple(_reducers(head)),
         status=ENDS.get(status, "interrupted"),
         message=None if status == "success" else f"{status}: {error}" if error else status,
     )
@@ -135,19 +137,33 @@ def _task_name(told: Mapping[str, Any]) -> str:
     return (text(told.get("task_display_name")) or text(told.get("task")) or "task").rpartition("/")[2]
 
 
-def _figures(task: str, results: Mapping[str, Any]) -> Iterator[OwnFigure]:
+def _figures(task: str, head: Mapping[str, Any]) -> Iterator[OwnFigure]:
+    results, several = mapping(head.get("results")), set(_reducers(head))
     for each in map(mapping, entries(results.get("scores"))):
         scorer, name = text(each.get("scorer")), text(each.get("name"))
-        if scorer is None or name is None or each.get("reducer") not in (None, "mean"):
+        if scorer is None or name is None:
             continue
+        reducer = (text(each.get("reducer")) if several else None) or REDUCED
         score = scorer if name == scorer else f"{scorer}_{name}"
         for metric, said in mapping(each.get("metrics")).items():
             value = finite(mapping(said).get("value"))
             if value is not None:
-                yield OwnFigure(task, score, str(metric), value)
+                yield OwnFigure(task, score, str(metric), value, reducer)
 
 
-def _own_figures(_: str, results: Mapping[str, Any]) -> Iterator[OwnFigure]:
+def _reducers(head: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what makes one score of an item's epochs, if it is anything but the mean alone."""
+    config = mapping(mapping(head.get("eval")).get("config"))
+    if (count(config.get("epochs")) or 1) < 2:
+        return
+    said = config.get("epochs_reducer")
+    told = [mapping(each).get("reducer") for each in entries(mapping(head.get("results")).get("scores"))]
+    found = dict.fromkeys(each for each in map(text, [*(entries(said) or [said]), *told]) if each)
+    if found.keys() - {REDUCED}:
+        yield from found
+
+
+def _own_figures(results: Mapping[str, Any]) -> Iterator[OwnFigure]:
     """Yield the means of scores in a log of Tripos, whose names tell the scenario and the arms."""
     for task, score, each in _own_means(results):
         metrics = mapping(each.get("metrics"))
@@ -267,7 +283,7 @@ class _SampleReader:
         return {
             "reply": reply,
             "error": error if reply is None or error else None,
-            "refused": stopped == "content_filter",
+            "refused": ending_of(stopped) is Ending.CONTENT_FILTER,
             "status": reply_status(self.about.get("status"), reply) if self.own else None,
             "messages": as_messages(turns),
             "model_served": text(output.get("model")),

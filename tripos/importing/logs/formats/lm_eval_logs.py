@@ -32,6 +32,14 @@ from tripos.importing.logs.untrusted import (
 TOOL = "lm-eval"
 RESULTS, SAMPLES = "results", "samples_"
 NO_FILTER = "none"
+MEAN, MEAN_NAMES = "mean", ("mean", "nanmean")
+WHOLE = frozenset(
+    {
+        *("perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte"),
+        *("bleu", "chrf", "ter", "mcc", "f1"),
+    }
+)
+"""Metrics that lm-eval takes of the whole set where the task does not say how."""
 CHOSEN, ROLLING = "multiple_choice", "loglikelihood_rolling"
 LIKELIHOODS = (CHOSEN, ROLLING, "loglikelihood")
 PROVIDERS = {"openai-completions": "openai", "openai-chat-completions": "openai", "anthropic-chat": "anthropic",
@@ -107,13 +115,15 @@ def _log(path: Path, head: Mapping[str, Any], name: str, tasks: Sequence[str], m
         "chat_template_sha": head.get("chat_template_sha"),
         "seconds": head.get("total_evaluation_time_seconds"),
     }
+    figures = tuple(figure for task in tasks for figure in _figures(head, task))
     header = LogHeader(
         TOOL,
         name,
         f"{TOOL}:{text(head.get('date')) or path.name}:{name}",
         {key: value for key, value in about.items() if value is not None},
-        tuple(figure for task in tasks for figure in _figures(head, task)),
+        figures,
         frozenset((task, score) for task in tasks for score in _lower(head, task)),
+        whole=frozenset((each.task, each.score) for each in figures if each.whole),
     )
     return Log(str(path), header, partial(_samples, path, head, tasks, model), name)
 
@@ -141,7 +151,7 @@ def _lower(head: Mapping[str, Any], task: str) -> Iterator[str]:
 
 
 def _figures(head: Mapping[str, Any], task: str) -> Iterator[OwnFigure]:
-    """Yield the figures of a task that are means of scores, and their errors."""
+    """Yield the figures of a task, and their errors."""
     config = mapping(mapping(head.get("configs")).get(task))
     told = {text(mapping(each).get("metric")): mapping(each) for each in entries(config.get("metric_list"))}
     for key, value in mapping(mapping(head.get("results")).get(task)).items():
@@ -150,8 +160,9 @@ def _figures(head: Mapping[str, Any], task: str) -> Iterator[OwnFigure]:
         if not comma or number is None:
             continue
         base = metric.removesuffix("_stderr")
-        if mapping(told.get(base)).get("aggregation", "mean") == "mean":
-            yield OwnFigure(task, _title(base, filter_), "stderr" if metric != base else "mean", number)
+        how = text(mapping(told.get(base)).get("aggregation")) or ("" if base in WHOLE else MEAN)
+        name = "stderr" if metric != base else how or base
+        yield OwnFigure(task, _title(base, filter_), name, number, whole=how not in MEAN_NAMES)
 
 
 def _title(metric: str, filter_: str | None) -> str:

@@ -99,7 +99,7 @@ def _write(
             way = (row["scenario"], row["metric"]) in lower
             fresh = ResultScores(row["scenario"], row["metric"], row["scorer"], [], [], way)
             known = scored.setdefault(result, fresh)
-            known.items.append(row["item_id"])
+            known.clusters.append(row["cluster_id"] or row["item_id"])
             known.values.append(row["value"])
             line["evaluation"] = {"score": row["value"], "is_correct": known.is_best(plan, row["value"])}
             yield _checked(line, INSTANCES)
@@ -148,7 +148,7 @@ def _rows(connection: Connection, plan: Plan, run: RunRecord, model: str) -> Ite
     same = " and ".join(f"score.{sql.name(key)} is not distinct from sample.{sql.name(key)}" for key in arms)
     cursor = connection.cursor()
     found = cursor.execute(
-        f"""select score.metric, score.scorer, score.value, sample.*, item.fields, item.dataset
+        f"""select score.metric, score.scorer, score.value, sample.*, item.cluster_id, item.fields, item.dataset
         from (
           select {", ".join(map(sql.name, keys))}, avg(value) as value
           from {schema}.scores

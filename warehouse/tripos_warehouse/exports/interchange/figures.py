@@ -92,7 +92,7 @@ class _Gathered:
     first: UnitScore
     unit: RunUnit
     name: str
-    items: list[str] = field(default_factory=list)
+    clusters: list[str] = field(default_factory=list)
     values: list[float] = field(default_factory=list)
     without: int = 0
 
@@ -118,7 +118,7 @@ class ScoreMeans:
             if score.value is None:
                 found.without += 1
             else:
-                found.items.append(unit.item_id)
+                found.clusters.append(unit.cluster_id)
                 found.values.append(score.value)
 
     def figures(self, plan: Plan) -> Iterator[ExportedFigure]:
@@ -126,7 +126,7 @@ class ScoreMeans:
         lower = lower_scores(plan)
         for each in self._gathered.values():
             low, high, _ = scale(plan, each.unit.scenario, each.first.metric)
-            found = mean_of_cells(each.values, each.items, ends=None if low is None or high is None else (low, high))
+            found = mean_of_cells(each.values, each.clusters, ends=None if low is None or high is None else (low, high))
             yield ExportedFigure(
                 name=each.name,
                 source=each.first.scorer,
@@ -135,7 +135,7 @@ class ScoreMeans:
                 low=found.low,
                 high=found.high,
                 n=len(each.values),
-                items=len(set(each.items)),
+                items=len(set(each.clusters)),
                 without_value=each.without,
                 reason=found.reason,
                 lower_is_better=(each.unit.scenario, each.first.metric) in lower,

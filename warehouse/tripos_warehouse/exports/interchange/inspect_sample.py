@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, timedelta
 from typing import Any
 
+from tripos_compiler.plan import REFUSED, Ending, ending_of
 from tripos_warehouse.exports.interchange.chats import ChatCall, KeptMessage, chat_of
 from tripos_warehouse.exports.interchange.units import (
     SECRET,
@@ -31,14 +32,12 @@ REASONS = {
 }
 """Why a score has no value, in the words of Inspect; of another status it is that the scoring failed."""
 STOPS = {
-    "stop": "stop",
-    "length": "max_tokens",
-    "max_tokens": "max_tokens",
-    "MAX_TOKENS": "max_tokens",
-    "tool_calls": "tool_calls",
-    "content_filter": "content_filter",
+    Ending.STOP: "stop",
+    Ending.LENGTH: "max_tokens",
+    Ending.TOOL_CALLS: "tool_calls",
+    Ending.CONTENT_FILTER: "content_filter",
 }
-"""The words of providers for why a reply ended, in those of Inspect."""
+"""How a reply ended, in the words of Inspect."""
 JSON_TYPES = ("string", "integer", "number", "boolean", "array", "object", "null")
 
 
@@ -243,9 +242,13 @@ def _output(reply: Mapping[str, Any] | None, model: str) -> dict[str, Any]:
         return {"model": model, "choices": [], "completion": ""}
     told: dict[str, Any] = {"model": reply["model_served"] or model, "choices": [], "completion": ""}
     if reply["reply"] is not None:
-        stopped = "content_filter" if reply["status"] == "refused" else STOPS.get(reply["finish_reason"], "unknown")
+        ending = Ending.CONTENT_FILTER if reply["status"] == REFUSED else ending_of(reply["finish_reason"])
+        stopped = STOPS.get(ending, "unknown")
         said = _replied(reply, model)
-        told |= {"choices": [{"message": said, "stop_reason": stopped}], "completion": said["content"]}
+        told |= {
+            "choices": [{"message": said, "stop_reason": stopped}],
+            "completion": said["content"],
+        }
     if (usage := usage_of([reply])) is not None:
         told["usage"] = usage
     if reply["latency_s"] is not None:

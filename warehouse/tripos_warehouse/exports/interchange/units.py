@@ -68,6 +68,8 @@ class RunUnit:
 
     scenario: str
     item_id: str
+    cluster_id: str
+    """What errors are clustered by: the item, or the items that it was drawn with."""
     number: int
     """The sample number, from 0."""
     axes: Mapping[str, str]
@@ -110,6 +112,7 @@ def read_units(
         yield RunUnit(
             scenario=str(first["scenario"]),
             item_id=first["item_id"],
+            cluster_id=first["cluster_id"] or first["item_id"],
             number=first["sample_number"],
             axes={name: str(first[name]) for name in axes if first[name] is not None},
             arms={name: str(first[name]) for name in arms if first[name] is not None},
@@ -247,7 +250,8 @@ def _query(plan: Plan, run: RunRecord, model: str, secrets: bool) -> str:
       where role = {sql.text(run.compared_role)} and model = {sql.text(model)}
     )
     select {columns}, coalesce(sample.item_id, score.item_id) as item_id,
-      coalesce(sample.sample_number, 0) as sample_number, {reply}, score.scores, item.fields, item.dataset
+      coalesce(sample.sample_number, 0) as sample_number, {reply}, score.scores, item.cluster_id,
+      item.fields, item.dataset
     from replied as sample full join scored as score on {same}
     left join {schema}.items as item on item.scenario = coalesce(sample.scenario, score.scenario)
       and item.item_id = coalesce(sample.item_id, score.item_id)

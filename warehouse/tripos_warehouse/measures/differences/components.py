@@ -175,8 +175,9 @@ def _mean_of(plan: Plan, measure: Measure) -> tuple[Aggregate | None, Measure]:
 def scores_query(
     plan: Plan, mean: MeanOfScores, models: tuple[str, ...], graders: Graders = "counted", labelled: bool = False
 ) -> str:
-    """Return the SQL of a value for every model, item, sample and judge, with the cell, the number of all items, and
-    the share that a value has of the variance of one score. `labelled` leaves replies that no person graded out.
+    """Return the SQL of a value for every model, cluster of items, sample and judge, with the cell, the number of all
+    clusters, and the share that a value has of the variance of one score. Clusters that lie in several cells have none.
+    `labelled` leaves replies that no person graded out.
 
     The scores are read twice: kept in between, they would all be held at once."""
     scored, inner, axes = mean.scored, mean.inner, mean.axes
@@ -198,25 +199,28 @@ def scores_query(
 with whole as not materialized (
   select * from ({rows}) {only}{chosen}
 ), items as materialized (
-  select distinct scenario, item_id from whole where value is not null
+  select distinct scenario, item_id, cluster_id from whole where value is not null
 ), drawn as (
-  select distinct item_id from items order by item_id limit {MOST_ITEMS}
+  select distinct cluster_id from items order by cluster_id limit {MOST_ITEMS}
 ), chosen as (
   select *, {cell} as "its cell", {weight_sql(weights)} as "its weight",
     dense_rank() over (partition by {reply} order by sample_id) as "its sample"
-  from whole semi join drawn using (item_id)
+  from whole semi join drawn using (cluster_id)
 ), centred as (
-  select *, {value} - avg({value}) over (partition by {kind}) as "its value"
+  select *, {value} - avg({value} order by {value}) over (partition by {kind}) as "its value"
   from chosen
+), mixed as (
+  select cluster_id from chosen group by cluster_id having count(distinct "its cell") > 1
 )
-select model, item_id, "its sample", evaluator, any_value("its cell"),
-  sum("its weight" * "its value") / sum("its weight"),
-  (select count(distinct item_id) from items),
+select model, cluster_id, "its sample", evaluator,
+  case when exists (from mixed) then '' else any_value("its cell") end,
+  sum("its weight" * "its value" order by "its weight" * "its value") / sum("its weight"),
+  (select count(distinct cluster_id) from items),
   (select count(*) from items),
   sum("its weight" ** 2) / sum("its weight") ** 2
 from centred
 where "its value" is not null
-group by model, item_id, "its sample", evaluator
+group by model, cluster_id, "its sample", evaluator
 order by all
 """
 

@@ -1,8 +1,9 @@
 """How a measure of any kind differs between two results: taken again and again by its own SQL, without some items.
 
-The shared items are dealt into groups. With the difference D of both sides over all of them, and D(g) over those
-outside of group g, the variance of D is (G - 1) / G times the sum of (D(g) - mean of D(g))², with G - 1 degrees of
-freedom (the jackknife that deletes groups: Shao and Wu 1989; with a group for each item, Quenouille's and Tukey's).
+The shared items, those of a cluster together, are dealt into groups. With the difference D of both sides over all of
+them, and D(g) over those outside of group g, the variance of D is (G - 1) / G times the sum of (D(g) - mean of D(g))²,
+with G - 1 degrees of freedom (the jackknife that deletes groups: Shao and Wu 1989; with a group for each cluster,
+Quenouille's and Tukey's).
 An item leaves both sides at once, so the difficulty of items cancels out, as in a mean of paired differences. What
 grows with the items, as a sum does, is brought back to the size of the whole before (`degree`).
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 import math
 import random
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -30,7 +32,7 @@ from tripos_warehouse.measures.sql import BY_CHANCE, CUT_OFF, ROOT_OF_ZERO, sql_
 from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics import StatisticResult
 from tripos_warehouse.statistics.intervals import ALIKE, ROUNDING, bounded, with_t
-from tripos_warehouse.views import dimension_label
+from tripos_warehouse.views import clusters_of, dimension_label
 
 MOST_GROUPS = 20
 """With more, the error is known little better, and each costs every measure twice."""
@@ -98,7 +100,7 @@ def remeasure(
     """
     if measure.corrected:
         return _remeasure_corrected(one, two, plan, measure, items)
-    groups, power = _groups(items, seed), degree(plan, measure.figure)
+    groups, power = _groups(items, clusters_of(two.connection, plan), seed), degree(plan, measure.figure)
     bent = any(map(of_formula, aggregates(plan, measure.figure)))
     reason = JUMPS if _jumps(plan, measure) else GROWS_IN_PART if power is None else None
     wanted = range(len(groups)) if len(groups) > 1 and reason is None else range(0)
@@ -137,7 +139,7 @@ def remeasure_cells(
     """
     if measure.corrected:
         return _remeasure_corrected_cells(half, plan, measure, items)
-    groups, power = _groups(items, seed), degree(plan, measure.figure)
+    groups, power = _groups(items, clusters_of(half.connection, plan), seed), degree(plan, measure.figure)
     bent = any(map(of_formula, aggregates(plan, measure.figure)))
     reason = JUMPS if _jumps(plan, measure) else GROWS_IN_PART if power is None else None
     wanted = range(len(groups)) if len(groups) > 1 and reason is None else range(0)
@@ -248,11 +250,16 @@ def _ends(measure: Measure) -> tuple[float, float] | None:
     return measure.low - measure.high, measure.high - measure.low
 
 
-def _groups(items: Sequence[str], seed: int) -> list[list[str]]:
-    """Return the items, dealt into groups of one size or nearly so; the same ones for the same seed."""
-    order = sorted(items)
+def _groups(items: Sequence[str], clusters: Mapping[str, str], seed: int) -> list[list[str]]:
+    """Return the items, dealt into groups of one number of clusters or nearly so; the same ones for the same seed. The
+    items of a cluster are in one group."""
+    members = defaultdict[str, list[str]](list)
+    for item in sorted(items):
+        members[clusters.get(item, item)].append(item)
+    order = sorted(members)
     random.Random(seed).shuffle(order)
-    return [order[place::MOST_GROUPS] for place in range(min(MOST_GROUPS, len(order)))]
+    dealt = (order[place::MOST_GROUPS] for place in range(min(MOST_GROUPS, len(order))))
+    return [[item for cluster in group for item in members[cluster]] for group in dealt]
 
 
 def _grown(values: Values, whole: Values, power: float) -> Values:

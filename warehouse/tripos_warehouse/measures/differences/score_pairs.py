@@ -121,7 +121,7 @@ def paired_means(
         if len(one):
             found[first, second] = mean_of_cells(
                 scores.value[one] - scores.value[two],
-                scores.coded["item_id"].codes[one],
+                scores.coded["cluster_id"].codes[one],
                 scores.cell[one],
                 weight[one],
                 ends=None if span is None else (-span, span),
@@ -150,8 +150,10 @@ class _Scores:
 
 def _read(half: Half, plan: Plan, mean: Aggregate, keys: list[str], cells: list[str]) -> _Scores:
     """Read the scores that are paired; those of one model and key that lie in several rows are put together."""
+    import pyarrow.compute as pc
+
     read = half.connection.sql(_query(half, plan, mean, keys, cells)).to_arrow_reader(BATCH)
-    names = [*dict.fromkeys(["model", *keys, *cells])]
+    names = [*dict.fromkeys(["model", *keys, *cells, "cluster_id"])]
     parts: dict[str, list[Any]] = {name: [] for name in (*names, "its total", "its n", "its sample")}
     for each in read:
         batch = each.filter(each.column("it counts"))
@@ -161,12 +163,15 @@ def _read(half: Half, plan: Plan, mean: Aggregate, keys: list[str], cells: list[
     coded = {}
     for name in names:
         texts = join_texts(parts.pop(name))
-        coded[name] = _Coded(texts.codes, texts.names.to_pylist())
+        names_in_order = pc.sort_indices(texts.names)
+        place = np.empty(len(texts.names), np.int64)
+        place[names_in_order.to_numpy()] = np.arange(len(texts.names))
+        coded[name] = _Coded(place[texts.codes], texts.names.take(names_in_order).to_pylist())
     total, n, sample = (
         np.concatenate(parts.pop(name) or [np.empty(0)]) for name in ("its total", "its n", "its sample")
     )
     key, cell = (_numbered([coded[name] for name in some], len(total)) for some in (keys, cells))
-    order = np.lexsort((key, coded["model"].codes))
+    order = np.lexsort((total, key, coded["model"].codes))  # one order of sums, whatever that of the rows is
     own, whose = key[order], coded["model"].codes[order]
     first = np.ones(len(order), bool)
     first[1:] = (own[1:] != own[:-1]) | (whose[1:] != whose[:-1])
@@ -198,7 +203,7 @@ def _query(half: Half, plan: Plan, mean: Aggregate, keys: list[str], cells: list
     """
     names = sql.texts(mean.values)
     there = "" if mean.scenario is None else f"and scenario = {sql.text(mean.scenario)}"
-    columns = dict.fromkeys(["model", *keys, *cells])
+    columns = dict.fromkeys(["model", *keys, *cells, "cluster_id"])
     every = ", ".join(f"{sql.name(name)}::varchar as {sql.name(name)}" for name in columns)
     chosen = f"""model in {sql.texts(half.models)} and {are_counted(plan)}
       and (scorer in {names} or metric::varchar in {names}) {there}"""
@@ -206,7 +211,7 @@ def _query(half: Half, plan: Plan, mean: Aggregate, keys: list[str], cells: list
         return f"""select {every}, "its total", "its n", "its sample",
       coalesce("its n" > 0 and "is score" and {chosen}, false) as "it counts"
     from {sums}"""
-    return f"""select {every}, sum(value) as "its total", count(*) as "its n",
+    return f"""select {every}, sum(value order by value) as "its total", count(*) as "its n",
       min(hash(sample_id)) as "its sample", true as "it counts"
     from {sql.name(half.schema)}.scores
     where case when value is not null and {chosen} then true else false end

@@ -17,6 +17,7 @@ from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics import StatisticResult
 from tripos_warehouse.statistics.intervals import mean
 from tripos_warehouse.statistics.validity import LearnedThreshold, learned_threshold
+from tripos_warehouse.views import clusters_of
 
 HALF_A_POINT = 0.5
 """A score agrees with people where it is nearer to their mean than this: of true and false, where it is the same."""
@@ -52,7 +53,7 @@ class ScorerThreshold:
 class _Reply:
     """The verdicts of the first judges of a scorer on a reply, by metric, and how many of them were asked."""
 
-    item: str
+    cluster: str
     asked: int = 0
     said: dict[str, list[float | str]] = field(default_factory=lambda: defaultdict(list))
     probability: float | None = None
@@ -93,7 +94,7 @@ def _use(connection: Connection, plan: Plan, scorer: Scorer, roles: Roles) -> Ca
     return CascadeUse(
         scorer.name,
         scorer.unsure_below,
-        mean(escalated, [each.item for each in replies.values()], ends=(0.0, 1.0)),
+        mean(escalated, [each.cluster for each in replies.values()], ends=(0.0, 1.0)),
         len(costs),
         saved,
         cost,
@@ -110,7 +111,8 @@ def learned_thresholds(
     level: float,
 ) -> tuple[ScorerThreshold, ...]:
     """Return the threshold of every scorer with several verdicts on a reply, from those that people graded. Of several
-    replies to an item one counts, since the bound is of independent draws: the first by name, which is a hash."""
+    replies to the items of a cluster one counts, since the bound is of independent draws: the first by name, which is a
+    hash."""
     found = []
     for scorer in plan.scorers:
         judges = [each for each in roles.get(scorer.role, ()) if each not in people]
@@ -122,7 +124,7 @@ def learned_thresholds(
         labels = {metric: by_reply(some, people) for (name, metric), some in scores.items() if name == scorer.name}
         if not any(labels.values()):
             continue
-        by_item: dict[str, tuple[float, bool]] = {}
+        by_cluster: dict[str, tuple[float, bool]] = {}
         replies = _replies(connection, plan, scorer, judges)
         for (_, sample), reply in sorted(replies.items(), key=lambda each: each[0]):
             pairs = [
@@ -132,8 +134,8 @@ def learned_thresholds(
             ]
             if pairs and len(pairs) == len(reply.said):
                 agrees = all(abs(value - label) < HALF_A_POINT for value, label in pairs)
-                by_item.setdefault(reply.item, (reply.confidence, agrees))
-        sure, agreed = [each for each, _ in by_item.values()], [each for _, each in by_item.values()]
+                by_cluster.setdefault(reply.cluster, (reply.confidence, agrees))
+        sure, agreed = [each for each, _ in by_cluster.values()], [each for _, each in by_cluster.values()]
         found.append(ScorerThreshold(scorer.name, level, learned_threshold(sure, agreed, level)))
     return tuple(found)
 
@@ -161,7 +163,7 @@ def _replies(
     connection: Connection, plan: Plan, scorer: Scorer, judges: Sequence[str]
 ) -> dict[tuple[str, str], _Reply]:
     """Return what these judges said of each reply, by the fingerprint of what they were asked and the sample."""
-    names = titles(plan)
+    names, clusters = titles(plan), clusters_of(connection, plan)
     rows = connection.execute(
         f"""select distinct judgement_id, fingerprint, sample_id, item_id, parsed, repeat, status
         from {sql.name(plan.benchmark.name)}.judgements
@@ -175,10 +177,10 @@ def _replies(
     for _, fingerprint, sample, item, parsed, _, status in rows:
         if status == "provider_error":  # nothing is decided until it arrives
             failed.add((fingerprint, sample))
-        reply = found.setdefault((fingerprint, sample), _Reply(item))
+        reply = found.setdefault((fingerprint, sample), _Reply(clusters.get(item, item)))
         reply.asked += 1
         told: dict[str, float | str] = {**read_scores(parsed), **_read_verdict(parsed, "choice", str)}
         reply.probability = _read_verdict(parsed, "probability", float).get(VERDICT)
         for metric, value in told.items():
-            reply.said[names.get(fingerprint, scorer.name) if metric == VERDICT else metric].append(value)
+            reply.said[names.get(fingerprint, (scorer.name,))[0] if metric == VERDICT else metric].append(value)
     return {key: reply for key, reply in found.items() if key not in failed}

@@ -161,7 +161,7 @@ def _metric(
 
 def _uses(scores: Sequence[GradedScore], raters: Sequence[str]) -> tuple[RaterUse, ...]:
     replies = list(dict.fromkeys(each.reply for each in scores))
-    items = {each.reply: each.item for each in scores}
+    items = {each.reply: each.cluster for each in scores}
     given = {(each.evaluator, each.reply): each.value for each in scores}
     matrix = [[given.get((rater, reply)) for reply in replies] for rater in raters]
     severities = judge_severity(matrix, [items[reply] for reply in replies]) if len(raters) > 1 else ()
@@ -194,7 +194,7 @@ def _calibration(
     return calibrate(
         [each.value for each in own],
         [told[each.reply] for each in own],
-        [each.item for each in own],
+        [each.cluster for each in own],
         ends=(low, high) if inside and low is not None and high is not None else None,
     )
 
@@ -220,8 +220,8 @@ def _prevalences(
                 [each.value for each in of_model],
                 [each.value for each in both],
                 [labels[each.reply] for each in both],
-                [each.item for each in of_model],
-                [each.item for each in both],
+                [each.cluster for each in of_model],
+                [each.cluster for each in both],
             )
             found.append(ModelPrevalence(judge, model, share))
     return found
@@ -239,6 +239,6 @@ def _drifts(earlier: Sequence[GradedScore], later: Sequence[GradedScore], people
             both = [each for each in later if each.evaluator == after and (each.reply, each.fingerprint) in given]
             if both:
                 was = [given[each.reply, each.fingerprint] for each in both]
-                drift = judge_drift(was, [each.value for each in both], [each.item for each in both])
+                drift = judge_drift(was, [each.value for each in both], [each.cluster for each in both])
                 found.append(DriftedJudge(before, after, drift))
     return found

@@ -12,6 +12,7 @@ from tripos_compiler.plan import Grade, Plan, Verdict
 from tripos_warehouse import sql
 from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics.validity import RepeatedVerdict
+from tripos_warehouse.views import clusters_of
 
 VERDICT = "verdict"
 """What a judge's one value is called in `judgements.parsed`; the metric is then called like the score."""
@@ -26,7 +27,7 @@ class GradedScore(NamedTuple):
 
     evaluator: str
     reply: str
-    item: str
+    cluster: str
     model: str
     value: float
     low: float | None
@@ -39,7 +40,7 @@ def graded_scores(connection: Connection, plan: Plan) -> dict[MetricKey, list[Gr
     found: dict[MetricKey, list[GradedScore]] = defaultdict(list)
     rows = connection.execute(
         f"""select score.scorer, score.metric::varchar, score.evaluator,
-          concat_ws(' ', score.sample_id, score.element_place), any_value(score.item_id),
+          concat_ws(' ', score.sample_id, score.element_place), any_value(score.cluster_id),
           any_value(score.model), arg_max(score.value, coalesce(score.round, 0)), any_value(score.low),
           any_value(score.high), any_value(score.fingerprint)
         from {sql.name(plan.benchmark.name)}.scores as score
@@ -72,21 +73,27 @@ def repeated_verdicts(connection: Connection, plan: Plan) -> dict[MetricKey, lis
         where judgement.scorer in {sql.texts(wanted)} and judgement.repeat is not null and judgement.parsed is not null
         order by 1"""
     )
-    names = titles(plan)
+    names, clusters = titles(plan), clusters_of(connection, plan)
     cascades = {scorer.name for scorer in plan.scorers if scorer.then is not None}
     for _, scorer, evaluator, item, fingerprint, sample, parsed, sent, last in rows.fetchall():
         if scorer in cascades and not last:
             continue  # a stronger judge, which is asked once
         for metric, told in read_scores(parsed).items():
-            key = scorer, names.get(fingerprint, scorer) if metric == VERDICT else metric
-            found[key].append(RepeatedVerdict(evaluator, (fingerprint, sample, sent), item, told))
+            cluster = clusters.get(item, item)
+            for name in names.get(fingerprint, (scorer,)) if metric == VERDICT else (metric,):
+                found[scorer, name].append(RepeatedVerdict(evaluator, (fingerprint, sample, sent), cluster, told))
     return dict(found)
 
 
-def titles(plan: Plan) -> dict[str, str]:
-    """Return the names of scores of one value, by the fingerprint of the judge's reply."""
-    steps = (step for scenario in plan.scenarios for step in scenario.steps)
-    return {step.judgement: step.name for step in steps if isinstance(step, Grade) and not step.metrics}
+def titles(plan: Plan) -> dict[str, tuple[str, ...]]:
+    """Return the names of scores of one value, by the fingerprint of the judge's reply, first those of scores without a
+    condition. Several scores may have one reply."""
+    steps = [step for scenario in plan.scenarios for step in scenario.steps]
+    grades = [step for step in steps if isinstance(step, Grade) and not step.metrics]
+    found: dict[str, dict[str, None]] = {}
+    for step in sorted(grades, key=lambda each: each.when is not None):
+        found.setdefault(step.judgement, {})[step.name] = None
+    return {judgement: tuple(names) for judgement, names in found.items()}
 
 
 def _by_messages(plan: Plan) -> list[str]:

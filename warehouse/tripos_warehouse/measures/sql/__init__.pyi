@@ -19,3 +19,8 @@ from .parts import (
     weight_sql as weight_sql,
     weights_of as weights_of,
 )
+from .unread import (
+    COMPARED as COMPARED,
+    End as End,
+    worst_value as worst_value,
+)

@@ -15,8 +15,10 @@ from tripos_warehouse.measures.sql.parts import (
     Cut,
     Parts,
     columns,
+    given_column,
     given_value,
     indented,
+    ordered,
     rows_sql,
     same,
     weight_sql,
@@ -26,7 +28,9 @@ from tripos_warehouse.measures.sql.parts import (
 from tripos_warehouse.measures.sql.tables import (
     FigureTables,
 )
+from tripos_warehouse.measures.sql.unread import COMPARED, End, is_unread, worst_value
 from tripos_warehouse.sql import name as named, text as quoted
+from tripos_warehouse.statistics.intervals import ONE_ITEM
 from tripos_warehouse.views import Graders, arm_columns
 
 
@@ -125,10 +129,22 @@ class AggregateTables:
             more = [name for name in ("evaluator", *further) if name not in self.cut.dims]
         axes = [name for name in arm_columns(self.plan) if name not in self.cut.dims]
         hidden = [name for name in ("scenario", "metric") if name in self.cut.dims]
-        rows = rows_sql(self.plan, scored, self.cut, [*more, *map(named, axes)])
+        if self._worst_end is not None and self.figure.function in COMPARED and scored is self.scored[0]:
+            more.append(f'{is_unread(given_column(scored))} as "is unread"')
+        rows = rows_sql(self.plan, scored, self.cut, [*more, *map(named, axes)], self._worst(scored))
         for name in hidden:  # it stands among the dimensions already
             rows = rows.replace(f", {name},", ",", 1)
         return self._chosen(rows) if scored is self.scored[0] else rows
+
+    @property
+    def _worst_end(self) -> End | None:
+        """The end of its range that a score counts as if its reply could not be read; None if it is left out."""
+        return dict(self.cut.unread).get(self.figure.values[0])
+
+    def _worst(self, scored: ScoredStep) -> str | None:
+        if self._worst_end is None or scored is not self.scored[0]:
+            return None
+        return worst_value(self.plan, self.figure, scored, self._worst_end)
 
     def _chosen(self, rows: str) -> str:
         """Return the rows whose choice counts, and with true and false as the values of a condition on it."""
@@ -137,8 +153,10 @@ class AggregateTables:
             return rows
         kept = "select *"
         if true:
-            kept += f"""
-  replace (case when given is not null then given in ({_names(true)}) end::double as value, NULL::varchar as given)"""
+            value = f"case when given is not null then given in ({_names(true)}) end::double"
+            if self._worst_end is not None:
+                value = f"coalesce({value}, value)"  # the worst value, of what could not be read
+            kept += f"\n  replace ({value} as value, NULL::varchar as given)"
         only = f"\nwhere given is null or given in ({_names(among)})" if among else ""
         return f"{kept}\nfrom (\n{indented(rows)}\n){only}"
 
@@ -158,7 +176,8 @@ class AggregateTables:
             beside = tuple(dict.fromkeys([*beside, *keys]))
         rows = self.parts.add(
             "rows",
-            f"""select {self._by}, item_id, sample_id, value is not null or given is not null as "has value",
+            f"""select {self._by}, item_id, cluster_id, sample_id,
+  value is not null or given is not null as "has value",
   {given_value(self.missing)} as value, {weight} as "its weight"{"".join(f", {named(name)}" for name in beside)}
 from (
 {indented(self._rows(scored, *(name for name in beside if name in RATED)))}
@@ -178,11 +197,13 @@ from (
         taken = "any_value(coalesce(given, value::varchar)) as key, any_value(value) as value"
         placed = [PLACE] if one.scores_elements else []
         own_key = "coalesce(one.given, one.value::varchar)"  # an alias `key` would lose against the column of `other`
+        wrong = self._worst_end is not None and self.figure.function in COMPARED
+        there = f'({own_key} is not null or one."is unread")' if wrong else f"{own_key} is not null"
         return self.parts.add(
             "rows",
-            f"""select {columns(self.cut.dims, "one")}, one.item_id, one.sample_id, {own_key} as key,
+            f"""select {columns(self.cut.dims, "one")}, one.item_id, one.cluster_id, one.sample_id, {own_key} as key,
   other.key as gold, one.value, other.value as "gold value", {rater} as "of rater",
-  {own_key} is not null and other.key is not null as "has value"{"".join(f", one.{name}" for name in placed)}
+  {there} and other.key is not null as "has value"{"".join(f", one.{name}" for name in placed)}
 from (
 {indented(self._rows(one, *placed))}
 ) as one {self._beside(other, "other", taken)}""",
@@ -219,10 +240,12 @@ from (
         """Return pairs as a score: whether both are the same."""
         pairs = self.pairs()
         equal = 'case when "has value" then (key = gold)::double end'
+        if self._worst_end is not None:  # a value that could not be read is equal to none
+            equal = 'case when "has value" then coalesce((key = gold)::double, 0) end'
         value = f"case when gold is not null then coalesce({equal}, 0) end" if self.missing == "zero" else equal
         return self.parts.add(
             "rows",
-            f"""select {self._by}, item_id, sample_id, "has value", {value} as value, 1 as "its weight"
+            f"""select {self._by}, item_id, cluster_id, sample_id, "has value", {value} as value, 1 as "its weight"
 from {pairs}""",
         )
 
@@ -231,15 +254,16 @@ from {pairs}""",
         means = self.parts.add(
             "cells",
             f"""select {self._by},
-  sum("its weight" * value) / sum("its weight") filter (value is not null) as value,
-  sum("its weight") filter (value is not null) as "weight of cell",
-  coalesce(bool_and(value in (0, 1)), false) and count(value) = count(distinct item_id) filter (value is not null)
+  {ordered("sum", '"its weight" * value')} / {ordered("sum", '"its weight"')} filter (value is not null) as value,
+  {ordered("sum", '"its weight"')} filter (value is not null) as "weight of cell",
+  coalesce(bool_and(value in (0, 1)), false) and count(value) = count(distinct cluster_id) filter (value is not null)
     and count(distinct "its weight") = 1 as "is share",
   count(*) filter ("has value") as n, count(*) as total, {reason} as reason
 from {rows}
 group by {self._by}""",
         )
-        pulls = 'sum("its weight" * (rows.value - cells.value)) / any_value("weight of cell")'
+        own = ordered("sum", '"its weight" * (rows.value - cells.value)')
+        pulls = f'{own} / any_value("weight of cell")'
         return self._enlarged(means, self._pulls(rows, means, pulls))
 
     def _in_role(self, scored: ScoredStep) -> str:
@@ -252,7 +276,7 @@ group by {self._by}""",
     def _called(self, function: str, rows: str, subject: str, rater: str, level: str = "''") -> str:
         """Return a row a cell, with what a statistic of lists came to."""
         key = "key" if function in (*JUDGED, *SUMMED, PYTHON) else "NULL::varchar"
-        row = f"{{'item': item_id, 'subject': {subject}, 'rater': {rater}, 'key': {key}, 'value': value}}"
+        row = f"{{'item': cluster_id, 'subject': {subject}, 'rater': {rater}, 'key': {key}, 'value': value}}"
         # What two columns say of a reply is two rows here, and one pair that counts.
         pair = "rater = 'gold'" if function in JUDGED and len(self.scored) == 2 else ""
         counted = f'"has value" and {pair}' if pair else '"has value"'
@@ -261,7 +285,7 @@ group by {self._by}""",
         return self.parts.add(
             "cells",
             f"""select {by}, count(*) filter ({counted}) as n, {every} as total,
-  tripos_statistic({quoted(function)}, {level}, list({row})) as found
+  tripos_statistic({quoted(function)}, {level}, list({row} order by {row})) as found
 from {rows}
 group by {by}""",
         )
@@ -275,7 +299,7 @@ from {found}""",
         )
         pulls = self.parts.add(
             "pulls",
-            f"""select {self._by}, unnest(found.items) as item_id, unnest(found.pulls) as pull
+            f"""select {self._by}, unnest(found.items) as cluster_id, unnest(found.pulls) as pull
 from {found}""",
         )
         return self._enlarged(cells, pulls)
@@ -284,9 +308,9 @@ from {found}""",
         only = "" if every else "\nwhere rows.value is not null"
         return self.parts.add(
             "pulls",
-            f"""select {columns(self.cut.dims, "rows")}, rows.item_id, {pull} as pull
+            f"""select {columns(self.cut.dims, "rows")}, rows.cluster_id, {pull} as pull
 from {rows} as rows join {cells} as cells on {same("rows", "cells", self.cut.dims)}{only}
-group by {columns(self.cut.dims, "rows")}, rows.item_id""",
+group by {columns(self.cut.dims, "rows")}, rows.cluster_id""",
         )
 
     def _enlarged(self, cells: str, pulls: str) -> FigureTables:
@@ -295,17 +319,22 @@ group by {columns(self.cut.dims, "rows")}, rows.item_id""",
         value = "case when c.n = c.total then c.value end" if failing else "c.value"
         told = "(total - n) || ' of ' || total || ' have no value, which `missing: fail` forbids'"
         reason = f"case when c.n < c.total then {told} else c.reason end" if failing else "c.reason"
+        reason = f"coalesce({reason}, case when c.value is not null and p.clusters = 1 then {quoted(ONE_ITEM)} end)"
         enlarged = self.parts.add(
             "pulls",
-            f"""select {self._by}, item_id, pull * sqrt(m / (m - 1)) as pull, m
-from (select *, nullif(count(pull) over (partition by {self._by}), 1) as m from {pulls})""",
+            f"""select {self._by}, cluster_id, pull * sqrt(m / (m - 1)) as pull, m, clusters
+from (
+  select *, nullif(count(pull) over cell, 1) as m, count(*) over cell as clusters
+  from {pulls}
+  window cell as (partition by {self._by})
+)""",
         )
         done = self.parts.add(
             "cells",
             f"""select {columns(self.cut.dims, "c")}, {value} as value, c.n, c.total, {reason} as reason, c."is share",
   coalesce(p.m - 1, 0) as df, coalesce(p.m > 1, false) as known, p.m as bearing
 from {cells} as c left join (
-  select {self._by}, any_value(m) as m from {enlarged} group by {self._by}
+  select {self._by}, any_value(m) as m, any_value(clusters) as clusters from {enlarged} group by {self._by}
 ) as p on {same("c", "p", self.cut.dims)}""",
         )
         return FigureTables(done, enlarged, self.cut.dims)

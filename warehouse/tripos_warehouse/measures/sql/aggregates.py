@@ -25,6 +25,7 @@ from tripos_warehouse.measures.sql.parts import (
     PLACE,
     columns,
     indented,
+    ordered,
     same,
     with_numbers,
     with_talks,
@@ -70,7 +71,7 @@ class LeafSql(ClassMeasures):
             case "precision" | "recall" | "f1" as function:
                 return self._classed(function)
             case "median":
-                return self._redrawn("median", self._single(), "item_id", "sample_id")
+                return self._redrawn("median", self._single(), "cluster_id", "sample_id")
             case function if function in SUMMED:
                 return self._summed(function)
             case function if function in JUDGED:
@@ -104,8 +105,12 @@ from (
         node = self._mean(rows, told)
         units = self.parts.add(
             "units",
-            f"""select {self._by}, floor(sum(weight) ** 2 / sum(weight ** 2) + 1e-9)::bigint as units
-from (select {self._by}, item_id, sum("its weight") as weight from {rows} where value is not null group by all)
+            f"""select {self._by},
+  floor({ordered("sum", "weight")} ** 2 / {ordered("sum", "weight ** 2")} + 1e-9)::bigint as units
+from (
+  select {self._by}, cluster_id, {ordered("sum", '"its weight"')} as weight
+  from {rows} where value is not null group by all
+)
 group by {self._by}""",
         )
         alone = f"case when c.bearing > 1 and u.units < 2 then '{ONE_HEAVY}' end"
@@ -121,12 +126,12 @@ from {node.cells} as c left join {units} as u on {same("c", "u", self.cut.dims)}
         value = "value" if self.figure.function == "sum" else '"has value"::integer'
         cells = self.parts.add(
             "cells",
-            f"""select {self._by}, coalesce(sum({value}), 0)::double as value, false as "is share",
-  count(*) filter ("has value") as n, count(*) as total, count(distinct item_id) as m, NULL::varchar as reason
+            f"""select {self._by}, coalesce({ordered("sum", value)}, 0)::double as value, false as "is share",
+  count(*) filter ("has value") as n, count(*) as total, count(distinct cluster_id) as m, NULL::varchar as reason
 from {rows}
 group by {self._by}""",
         )
-        pull = f"coalesce(sum(rows.{value}), 0) - any_value(cells.value / cells.m)"
+        pull = f"coalesce({ordered('sum', f'rows.{value}')}, 0) - any_value(cells.value / cells.m)"
         return self._enlarged(cells, self._pulls(rows, cells, pull, every=True))
 
     def _stdev(self) -> FigureTables:
@@ -134,14 +139,15 @@ group by {self._by}""",
         cells = self.parts.add(
             "cells",
             f"""select {self._by},
-  stddev_samp(value) as value, avg(value) as mean, var_pop(value) as "variance of cell",
+  {ordered("stddev_samp", "value")} as value, {ordered("avg", "value")} as mean,
+  {ordered("var_pop", "value")} as "variance of cell",
   false as "is share", count(*) filter ("has value") as n, count(*) as total,
   case when count(value) = 1 then 'one value has no deviation' end as reason
 from {rows}
 group by {self._by}""",
         )
-        pull = """sum((rows.value - cells.mean) ** 2 - cells."variance of cell")
-    / any_value(nullif(2 * cells.value * (cells.n - 1), 0))"""
+        apart = ordered("sum", '(rows.value - cells.mean) ** 2 - cells."variance of cell"')
+        pull = f"{apart} / any_value(nullif(2 * cells.value * (cells.n - 1), 0))"
         return self._enlarged(cells, self._pulls(rows, cells, pull))
 
     def _end(self, function: str) -> FigureTables:
@@ -178,9 +184,10 @@ group by {self._by}""",
         rows = with_talks(self.plan, self.parts, rows, self.scored[0])
         rows = with_numbers(self.plan, self.parts, rows) if first else rows
         tried = ", list(value order by sample_number) filter (value is not null) as tried" if first else ""
-        latest = f"\n  qualify row_number() over (partition by {group}, sample_id order by round desc nulls last) = 1"
+        grade = _latest_grade('"has value"')
+        latest = f"\n  qualify row_number() over (partition by {group}, sample_id order by {grade} desc) = 1"
         reason = f"case when count(value) = 0 then 'no item has {k} samples with a value' end"
-        value, passes, lacking, sizes = "avg(value)", "value = 1", "", ""
+        value, passes, lacking, sizes = ordered("avg", "value"), "value = 1", "", ""
         if self.cut.labels != "none":
             passes = "value > 0.5"  # people who are of several minds pass a reply where more than half of them do
             lacking = ', max("is lacking") as "is lacking"'
@@ -188,14 +195,18 @@ group by {self._by}""",
   bool_and(n in (0, "of")) as "whole or not at all\""""
             uneven = 'min("fewest replies") < max("most replies") and not bool_and("whole or not at all")'
             others = "'items have different numbers of replies, and people graded only some of those to one'"
-            value = f"case when not ({uneven}) then avg(value) end"
+            value = f"case when not ({uneven}) then {value} end"
             reason = f"""coalesce(max("is lacking"), case when {uneven} then {others} end, {reason})"""
+        # Values of fewer samples than it takes are in no chance, so they are none that count.
+        counted = 'sum("values")' if self.missing == "fail" else f'coalesce(sum("values") filter (n >= {k}), 0)'
         items = self.parts.add(
             "rows",
-            f"""select {self._by}, item_id, sum("values") as "values", sum("of") as "of",
-  count(*) = 1 and bool_and(n = 1) as single, avg(case when n >= {k} then {chance} end) as value{sizes}
+            f"""select {self._by}, item_id, any_value(cluster_id) as cluster_id,
+  {counted} as "values", sum("of") as "of",
+  count(*) = 1 and bool_and(n = 1) as single, {ordered("avg", f"case when n >= {k} then {chance} end")} as value{sizes}
 from (
-  select {self._by}, item_id, count(value) as n, count(value) filter ({passes}) as c,
+  select {self._by}, item_id, any_value(cluster_id) as cluster_id, count(value) as n,
+    count(value) filter ({passes}) as c,
     count(*) filter ("has value") as "values", count(*) as "of"{tried}{lacking}
   from (from {rows}{latest if scores else ""})
   group by {group}
@@ -204,13 +215,23 @@ group by {self._by}, item_id""",
         )
         cells = self.parts.add(
             "cells",
-            f"""select {self._by}, {value} as value, count(value) as m, bool_and(single) as "is share",
-  sum("values")::bigint as n, sum("of")::bigint as total,
+            f"""select {self._by}, {value} as value, count(value) as m,
+  bool_and(single) and count(value) = count(distinct cluster_id) filter (value is not null) as "is share",
+  sum("values")::bigint as n, sum("of")::bigint as total, count(*) as "all items",
   {reason} as reason
 from {items}
 group by {self._by}""",
         )
-        return self._enlarged(cells, self._pulls(items, cells, "any_value(rows.value - cells.value) / any_value(m)"))
+        node = self._enlarged(
+            cells,
+            self._pulls(items, cells, f"{ordered('sum', 'rows.value - cells.value')} / any_value(m)"),
+        )
+        short = self.parts.add(
+            "cells",
+            f"""select c.*, i.m as "items that count", i."all items"
+from {node.cells} as c join {cells} as i on {same("c", "i", self.cut.dims)}""",
+        )
+        return replace(node, cells=short, tried=True)
 
     # --- classes ---
 
@@ -235,7 +256,7 @@ group by {self._by}""",
             pairs = self.pairs()
             return self.parts.add(
                 "rows",
-                f"""select {self._by}, item_id, item_id as "of item",
+                f"""select {self._by}, item_id, cluster_id, item_id as "of item",
   concat_ws(' ', sample_id, nullif("of rater", ''){element}) as subject,
   unnest(['values', 'gold']) as rater,
   unnest([key, gold]) as key, unnest([value, "gold value"]) as value, "has value"
@@ -246,16 +267,17 @@ from {pairs}""",
             name for name in ("scenario", "sample_id", "scorer", "metric", "evaluator") if name not in self.cut.dims
         ]
         told_apart = ", ".join([self._by, *told, *placed])
+        grade = _latest_grade("value is not null or given is not null")
         return self.parts.add(
             "rows",
-            f"""select {self._by}, latest.item_id,
+            f"""select {self._by}, latest.item_id, latest.cluster_id,
   concat_ws(' ', scenario, sample_id, scorer, metric{element}) as subject,
   concat_ws(' ', scenario, latest.item_id, scorer, metric) as "of item",
   evaluator as rater, latest.value, latest.given, coalesce(latest.given, latest.value::varchar) as key,
   key is not null as "has value"
 from (
   select {told_apart},
-    arg_max({{'item_id': item_id, 'value': value, 'given': given}}, coalesce(round, -1)) as latest
+    arg_max({{'item_id': item_id, 'cluster_id': cluster_id, 'value': value, 'given': given}}, {grade}) as latest
   from (
 {indented(indented(self._rows(scored, "scorer", "round", *placed)))}{self._in_role(scored)}
   )
@@ -271,8 +293,8 @@ from (
             given, gold = "value::varchar", '"gold value"::varchar'
         rows = self.parts.add(
             "rows",
-            f"""select {self._by}, item_id, sample_id, {given} as key, {gold} as gold, NULL::double as value,
-  "has value"
+            f"""select {self._by}, item_id, cluster_id, sample_id, {given} as key, {gold} as gold,
+  NULL::double as value, "has value"
 from {pairs}""",
         )
         settings = quoted(json.dumps(self.figure.named, sort_keys=True)) if self.figure.named else "'{}'"
@@ -291,7 +313,8 @@ from {pairs}""",
             joins += " " + self._beside(other, f"value{place}", f"any_value({_typed('', kind)}) as value")
         rows = self.parts.add(
             "rows",
-            f"""select {columns(self.cut.dims, "one")}, one.item_id, one.sample_id, NULL::double as value,
+            f"""select {columns(self.cut.dims, "one")}, one.item_id, one.cluster_id, one.sample_id,
+  NULL::double as value,
   '[' || {" || ', ' || ".join(taken)} || ']' as key, key is not null as "has value"
 from (
 {indented(self._rows(first))}
@@ -305,6 +328,12 @@ from (
         found = self._called(function, rows, subject, rater, settings)
         drawn = self.parts.add("drawn", f"select {self._by}, found.draws as draws\nfrom {found}")
         return replace(self._opened(found), drawn=drawn)
+
+
+def _latest_grade(is_grade: str) -> str:
+    """Return the SQL of a number that is greatest for the latest round in which a rater graded a reply. A round in
+    which the rater graded other replies only is below all of those."""
+    return f"case when {is_grade} then coalesce(round, 0) else -1 end"
 
 
 def _typed(of: str, kind: str) -> str:

@@ -29,7 +29,7 @@ def draws_of(parts: Parts, node: FigureTables) -> str:
     if node.drawn is not None:
         return node.drawn
     cell = columns(node.dims, "c")
-    lists = ", ".join(f"list(p.{name} order by p.item_id)" for name in ("item_id", "pull"))
+    lists = ", ".join(f"list(p.{name} order by p.cluster_id)" for name in ("cluster_id", "pull"))
     return parts.add(
         "drawn",
         f"""select {cell}, tripos_draws(any_value(c.value), {lists}) as draws

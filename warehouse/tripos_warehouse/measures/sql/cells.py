@@ -15,8 +15,10 @@ from tripos_compiler.plan import Aggregate, Missing
 from tripos_compiler.source import dataclass
 from tripos_warehouse.measures.sql.bootstrap import EACH_DRAW, collected_draws, draws_of
 from tripos_warehouse.measures.sql.derivatives import with_freedom
-from tripos_warehouse.measures.sql.parts import Cut, Parts, columns, same
+from tripos_warehouse.measures.sql.parts import Cut, Parts, columns, ordered, same
 from tripos_warehouse.measures.sql.tables import OF_ONE_CELL, FigureTables, counted_once, over_cells
+from tripos_warehouse.sql import text as quoted
+from tripos_warehouse.statistics.intervals import ONE_IN_A_CELL, ONE_ITEM
 
 MOST_EXCESS = 1
 """How far chance may move a figure, in errors. Twice the excess makes up for the half of it that draws do not show
@@ -54,14 +56,19 @@ class CellsSql:
             f"""select *, {_WEIGHTS[figure.function]} as weight
 from (
   select *, row_number() over (partition by {group} order by value nulls last, {columns(inner.dims)}) as place,
-    count(value) over cell as "number of cells", avg(value) over cell as "mean of cells",
-    stddev_samp(value) over cell as "spread of cells"
+    count(value) over cell as "number of cells", {ordered("avg", "value")} over cell as "mean of cells",
+    {ordered("stddev_samp", "value")} over cell as "spread of cells"
   from {inner.cells}
   window cell as (partition by {group})
 )""",
         )
-        value, reason, undefined = _OF_CELLS[figure.function], "any_value(reason)", ""
+        value, undefined = _OF_CELLS[figure.function], ""
         counts = "weight <> 0" if inner.drawn is None else "value is not null"
+        one_item, one_in_a_cell = quoted(ONE_ITEM), quoted(ONE_IN_A_CELL)
+        reason = f"""any_value(reason) filter (value is null),
+    any_value(reason) filter (reason <> {one_item}),
+    case when count(*) = 1 then any_value(reason)
+      when bool_or(reason = {one_item}) filter ({counts}) then {one_in_a_cell} end"""
         if self.missing == "fail" or cut.labels != "none":
             value = f"case when count(value) = count(*) then {value} end"
         if inner.made_of:
@@ -86,9 +93,9 @@ group by {group}""",
 where {"c.weight <> 0" if figure.function in OF_ONE_CELL else "c.value is not null"}"""
         pulls = self.parts.add(
             "pulls",
-            f"""select {outer}, p.item_id, sum(p.pull * c.weight) as pull
+            f"""select {outer}, p.cluster_id, {ordered("sum", "p.pull * c.weight")} as pull
 {pulled}
-group by {outer}, p.item_id""",
+group by {outer}, p.cluster_id""",
         )
         drawn = None
         if inner.drawn is not None:
@@ -109,7 +116,7 @@ group by {outer}, p.item_id""",
         told = ", ".join(f"({counted_once(rows, each)})::bigint as {each}" for each in ("n", "total"))
         cells = self.parts.add("cells", f"select base.* replace ({told})\nfrom {node.cells} as base{joins}")
         if node.drawn is None and not self.inner.is_moved:
-            own = f"select {columns(node.dims, 'c')}, p.item_id, p.pull * c.weight as pull, c.place as part, c.df"
+            own = f"select {columns(node.dims, 'c')}, p.cluster_id, p.pull * c.weight as pull, c.place as part, c.df"
             through = self.parts.add("pulled", f"{own}\n{pulled}")
             cells = with_freedom(self.parts, cells, through, node.pulls, node.dims)
         return replace(node, cells=cells, made_of=made_of)
@@ -139,19 +146,19 @@ group by {outer}, p.item_id""",
     select {columns(dims, "t")}, unnest(t.draws) as value, unnest(l.draws) as straight
     from {trial} as t join {straight} as l on {same("t", "l", dims)}
   )"""
-            error = f"select {group}, sqrt(sum(pull ** 2)) as error from {node.pulls} group by {group}"
+            error = f"select {group}, sqrt({ordered('sum', 'pull ** 2')}) as error from {node.pulls} group by {group}"
         else:
             trial = node.drawn
             pairs = f"""select {columns(dims, "t")}, t.value as value, t.value - c.value as moved
   from (select {group}, {EACH_DRAW} from {trial}) as t join {node.cells} as c on {same("t", "c", dims)}
   where isfinite(t.value)"""
-            error = f"""select {group}, stddev_samp(value) as error
+            error = f"""select {group}, {ordered("stddev_samp", "value")} as error
   from (select {group}, {EACH_DRAW} from {trial}) where isfinite(value) group by {group}"""
         held = self.parts.add(
             "held",
             f"""select {columns(dims, "m")}, m.moved, m.there >= {THERE} and abs(m.moved) <= {most} * e.error as holds
 from (
-  select {group}, avg(moved) as moved, count(value) / count(*) as there
+  select {group}, {ordered("avg", "moved")} as moved, count(value) / count(*) as there
   from (
   {pairs}
   ) group by {group}
@@ -178,7 +185,8 @@ from {node.cells} as c left join {held} as h on {same("c", "h", dims)}""",
         errors = self.parts.add(
             "errors",
             f"""select {columns(inner.dims, "c")}, any_value(c.value) as value,
-  case when any_value(c.known) then coalesce(sqrt(sum(p.pull ** 2)), 0) else 'infinity'::double end as error
+  case when any_value(c.known) then coalesce(sqrt({ordered("sum", "p.pull ** 2")}), 0)
+    else 'infinity'::double end as error
 from {inner.cells} as c left join {inner.pulls} as p on {same("c", "p", inner.dims)}
 where c.value is not null
 group by {columns(inner.dims, "c")}""",
@@ -207,10 +215,10 @@ from {node.cells} as c left join {near} as n on {same("c", "n", node.dims)}""",
 
 
 _OF_CELLS = {
-    "mean": "avg(value)",
+    "mean": ordered("avg", "value"),
     "median": "median(value)",
-    "stdev": "stddev_samp(value)",
-    "sum": "coalesce(sum(value), 0)",
+    "stdev": ordered("stddev_samp", "value"),
+    "sum": f"coalesce({ordered('sum', 'value')}, 0)",
     "min": "min(value)",
     "max": "max(value)",
     "count": "count(value)::double",

@@ -10,6 +10,7 @@ from tripos_compiler.source import dataclass
 from tripos_warehouse.measures.sql.aggregate_tables import AggregateTables
 from tripos_warehouse.measures.sql.parts import (
     columns,
+    ordered,
     same,
 )
 from tripos_warehouse.measures.sql.tables import (
@@ -33,7 +34,7 @@ class ClassMeasures(AggregateTables):
         used = "gold is not null" if self.missing == "zero" else '"has value"'
         said = self.parts.add(
             "rows",
-            f"""select {self._by}, item_id, sample_id, "has value", {used} as used,
+            f"""select {self._by}, item_id, cluster_id, sample_id, "has value", {used} as used,
   {_classes("key", self.scored[0])} as said,
   {_classes("gold", self.scored[1])} as truth
 from {pairs}""",
@@ -50,7 +51,7 @@ group by {self._by}""",
         group = ["class"] if average == "macro" else []
         classes = self.parts.add(
             "rows",
-            f"""select {self._by}, item_id{", class" if group else ""},
+            f"""select {self._by}, cluster_id{", class" if group else ""},
   sum({over}) as "over", sum({under}) as "under"
 from (
   select *, (list_contains(said, class) and list_contains(truth, class))::integer as tp,
@@ -58,7 +59,7 @@ from (
     (not list_contains(said, class) and list_contains(truth, class))::integer as fn
   from (select *, unnest(list_distinct(said || truth)) as class from {said} where used)
 ){only}
-group by {self._by}, item_id{", class" if group else ""}""",
+group by {self._by}, cluster_id{", class" if group else ""}""",
         )
         ratios = self.parts.add(
             "cells",
@@ -73,9 +74,10 @@ group by {self._by}{", class" if group else ""}""",
         lacking = "there is no class" if group else "there is nothing of the class"
         cells = self.parts.add(
             "cells",
-            f"""select {columns(self.cut.dims, "c")}, avg({none}) as value, count(r."under") as "classes of cell",
+            f"""select {columns(self.cut.dims, "c")}, {ordered("avg", none)} as value,
+  count(r."under") as "classes of cell",
   any_value(c.n) as n, any_value(c.total) as total, false as "is share",
-  case when avg({none}) is null then '{lacking}' end as reason, min(r."items of class") < {FEW_OF_A_CLASS}
+  case when {ordered("avg", none)} is null then '{lacking}' end as reason, min(r."items of class") < {FEW_OF_A_CLASS}
     or min(r."items of class" * {none}) < {FEW_OF_A_CLASS / 2} as few,
   list({{'share': {none}, 'items': r."items of class"}}) filter (r."under" is not null) as classes
 from {counted} as c left join {ratios} as r on {same("c", "r", self.cut.dims)}
@@ -83,13 +85,14 @@ group by {columns(self.cut.dims, "c")}""",
         )
         met = f"{same('rows', 'r', self.cut.dims)}{' and rows.class = r.class' if group else ''}"
         ratio = 'coalesce(r."over" / nullif(r."under", 0), 0)'
+        own = f'coalesce((rows."over" - {ratio} * rows."under") / nullif(r."under", 0), 0) / cells."classes of cell"'
         pulls = self.parts.add(
             "pulls",
-            f"""select {columns(self.cut.dims, "rows")}, rows.item_id,
-  sum(coalesce((rows."over" - {ratio} * rows."under") / nullif(r."under", 0), 0) / cells."classes of cell") as pull
+            f"""select {columns(self.cut.dims, "rows")}, rows.cluster_id,
+  {ordered("sum", own)} as pull
 from {classes} as rows join {ratios} as r on {met}
   join {cells} as cells on {same("rows", "cells", self.cut.dims)}
-group by {columns(self.cut.dims, "rows")}, rows.item_id
+group by {columns(self.cut.dims, "rows")}, rows.cluster_id
 having sum(rows."under") > 0""",
         )
         node = self._enlarged(cells, pulls)
@@ -111,7 +114,7 @@ from {node.cells} as c join {ratios} as r on {same("c", "r", self.cut.dims)}""",
         """Return a row a reply: the measure of its set; two empty sets are the same, which is 1."""
         return self.parts.add(
             "rows",
-            f"""select {self._by}, item_id, sample_id, "has value", 1 as "its weight",
+            f"""select {self._by}, item_id, cluster_id, sample_id, "has value", 1 as "its weight",
   case when used then case when len(said) + len(truth) = 0 then 1 else coalesce({over} / nullif({under}, 0), 0) end end
     as value
 from (

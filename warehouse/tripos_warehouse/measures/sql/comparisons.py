@@ -22,13 +22,15 @@ ORDERS = ("position_bias", "flip_rate")
 """What looks at the two orders of the same replies."""
 
 SEEN = {
-    "item": "item_id",
+    "item": "cluster_id",
     "subject": "first_model",
     "rater": "second_model",
     "key": "evaluator",
     "value": "value",
 }
 """What a statistic is told of every comparison, by the names that ratings have."""
+ITEM_OF_CLUSTER = "cluster_id || chr(31) || item_id"
+"""An item behind the cluster that it belongs to; the warehouse parts them there."""
 NO_ORDERS = "case when count(value) = 0 then 'nothing was judged in both orders' end"
 
 
@@ -83,7 +85,7 @@ class CompareSql(LeafSql):
         """Return a row a comparison and model: whether that is the better one."""
         return self.parts.add(
             "rows",
-            f"""select {self._by}, item_id, value is not null as "has value",
+            f"""select {self._by}, item_id, cluster_id, value is not null as "has value",
   case when "is first" then value else 1 - value end as value, {weight} as "its weight"
 from (
   select *, unnest([first_model, second_model]) as model, unnest([true, false]) as "is first"
@@ -96,7 +98,7 @@ from (
         that it met has no value: it would be a figure of those."""
         return self.parts.add(
             "rows",
-            f"""select {self._by}, item_id, value is not null and "is lacking" is null as "has value",
+            f"""select {self._by}, item_id, cluster_id, value is not null and "is lacking" is null as "has value",
   case when "is lacking" is null then case when "is first" then value else 1 - value end end as value,
   "its weight", "is lacking"
 from (
@@ -127,7 +129,8 @@ from (
         value = '"one way" + "other way" - 1' if function == "position_bias" else '("one way" + "other way" in (0, 2))'
         return self.parts.add(
             "rows",
-            f"""select {dims}unnest("both models") as model, item_id, value is not null as "has value", value,
+            f"""select {dims}unnest("both models") as model, item_id, cluster_id,
+  value is not null as "has value", value,
   1 as "its weight"
 from (
   select *, ({value})::double as value
@@ -158,6 +161,8 @@ from (
         else:
             compared = self._compared(dims)
         seen, counting = SEEN, compared
+        if function == "self_preference":  # it looks at the same replies, so it must tell items apart
+            seen = {**SEEN, "item": ITEM_OF_CLUSTER}
         if halved:
             compared, weight = self._halves(compared, weight or "1"), '"its share"'
         if weight:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tripos_compiler.language.library import LARGEST, PAST
 from tripos_compiler.source import dataclass
-from tripos_warehouse.measures.sql.parts import Parts, columns, same
+from tripos_warehouse.measures.sql.parts import Parts, columns, ordered, same
 
 Condition = tuple[str, str]
 """A condition in SQL, and what to say where it holds."""
@@ -225,10 +225,11 @@ def with_freedom(parts: Parts, cells: str, pulled: str, pulls: str, dims: tuple[
     freedom = parts.add(
         "freedom",
         f"""select {group}, least(
-    greatest(sum(share) ** 2 / nullif(sum(share ** 2 / nullif(df, 0)), 0), min(df) filter (share <> 0)), 1e9) as df
+    greatest({ordered("sum", "share")} ** 2 / nullif({ordered("sum", "share ** 2 / nullif(df, 0)")}, 0),
+      min(df) filter (share <> 0)), 1e9) as df
 from (
-  select {own}, part, any_value(df) as df, sum(p.pull * t.pull) as share
-  from {pulled} as p join {pulls} as t on {same("p", "t", dims)} and p.item_id = t.item_id
+  select {own}, part, any_value(df) as df, {ordered("sum", "p.pull * t.pull")} as share
+  from {pulled} as p join {pulls} as t on {same("p", "t", dims)} and p.cluster_id = t.cluster_id
   group by {own}, part
 )
 group by {group}""",

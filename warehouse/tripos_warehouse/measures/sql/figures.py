@@ -30,12 +30,24 @@ from tripos_warehouse.measures.sql.derivatives import (
 )
 from tripos_warehouse.measures.sql.labels import LABELS, corrected_sql
 from tripos_warehouse.measures.sql.means import Sums, find_sql
-from tripos_warehouse.measures.sql.parts import Cut, Parts, columns, renamed, same
+from tripos_warehouse.measures.sql.parts import Cut, Parts, columns, ordered, renamed, same
 from tripos_warehouse.measures.sql.tables import OF_ONE_CELL, PAIR, FigureTables, counted_once, seen, seen_over
+from tripos_warehouse.measures.sql.unread import End
+from tripos_warehouse.sql import text as quoted
+from tripos_warehouse.statistics.intervals import ONE_IN_A_CELL, ONE_ITEM
 from tripos_warehouse.views import Graders, arm_columns, axis_columns
 
+Unread = tuple[tuple[str, End], ...]
+"""As in a `Cut`: the scores whose unreadable replies count as wrong."""
 
-def sql_of(plan: Plan, measure: Measure, by_people: bool = False, sums: Sums = lambda dims: None) -> str:
+
+def sql_of(
+    plan: Plan,
+    measure: Measure,
+    by_people: bool = False,
+    sums: Sums = lambda dims: None,
+    unread: Unread = (),
+) -> str:
     """Return the SQL of a measure of a plan: a query over the views of its benchmark.
 
     It yields `model`, a column a name of `by`, `value`, `standard_error`, `df` (degrees of freedom), `items`, `n`,
@@ -45,16 +57,17 @@ def sql_of(plan: Plan, measure: Measure, by_people: bool = False, sums: Sums = l
     measure that goes by evaluators has a value for each of them anyway.
 
     Of a measure that people correct it yields three figures and the pulls of items on them instead (`corrected_sql`),
-    from which `evaluate` takes one. A mean of scores is taken from the tables that `sums` names, if there are any.
+    from which `evaluate` takes one. A mean of scores is taken from the tables that `sums` names, if there are any. With
+    `unread` scores whose reply could not be read count as the worst that they may be.
     """
     axes = [*axis_columns(plan), *arm_columns(plan)]
     if measure.corrected and not by_people:
         return renamed(_corrected_sql_of(plan, measure), plan.benchmark.name, axes, measure.by)
     graders = graders_of(measure, by_people)
-    summed = _sql_of(plan, measure, graders, sums)
+    summed = _sql_of(plan, measure, graders, sums, unread)
     if renamed(summed, plan.benchmark.name, axes, measure.by) == summed:
         return summed
-    return renamed(_sql_of(plan, measure, graders), plan.benchmark.name, axes, measure.by)
+    return renamed(_sql_of(plan, measure, graders, unread=unread), plan.benchmark.name, axes, measure.by)
 
 
 def _corrected_sql_of(plan: Plan, measure: Measure) -> str:
@@ -83,10 +96,12 @@ def graders_of(measure: Measure, by_people: bool = False) -> Graders:
     return "each" if {"evaluator", PAIR} & set(measure.by) else "people" if by_people else "counted"
 
 
-def _sql_of(plan: Plan, measure: Measure, graders: Graders, sums: Sums = lambda dims: None) -> str:
+def _sql_of(plan: Plan, measure: Measure, graders: Graders, sums: Sums = lambda dims: None, unread: Unread = ()) -> str:
     values = scored_values_of(plan)
     found: str | None = None
     match measure.figure:
+        case _ if unread:
+            pass
         case Aggregate() as figure:
             scored = scored_by(values, figure)
             found = find_sql(plan, figure, scored[0], measure.missing, graders, sums) if scored else None
@@ -96,7 +111,7 @@ def _sql_of(plan: Plan, measure: Measure, graders: Graders, sums: Sums = lambda 
     if found is not None:
         return found
     writer = _FigureWriter(plan, values, Parts())
-    return writer.whole(writer.node(measure.figure, Cut(measure.by, graders=graders), measure.missing))
+    return writer.whole(writer.node(measure.figure, Cut(measure.by, graders=graders, unread=unread), measure.missing))
 
 
 @dataclass(frozen=True)
@@ -212,7 +227,7 @@ from (
             f"case when {term.name}.value is null then coalesce({term.name}.reason, 'a part of it has no value') end"
             for term in terms
         )
-        own = ", ".join(f"{term.name}.reason" for term in terms)
+        own = ", ".join(_own_reason(term, len(terms)) for term in terms)
         looked_at = [each for term in terms for each in _looked_at(term)]
         counted = [(name, each.rows) for name, each in looked_at]
         joins += "".join(
@@ -250,7 +265,7 @@ from {base} as base
         pulled = self.parts.add(
             "pulled",
             "\nunion all\n".join(
-                f"""select {cell}, p.item_id, p.pull * c."{term.name} weight" as pull, {place} as part,
+                f"""select {cell}, p.cluster_id, p.pull * c."{term.name} weight" as pull, {place} as part,
   c."{term.name} df" as df
 from {cells} as c join {term.node.pulls} as p on {same("c", "p", term.node.dims)}"""
                 for place, term in enumerate(terms)
@@ -258,9 +273,9 @@ from {cells} as c join {term.node.pulls} as p on {same("c", "p", term.node.dims)
         )
         pulls = self.parts.add(
             "pulls",
-            f"""select {columns(cut.dims)}, item_id, sum(pull) as pull
+            f"""select {columns(cut.dims)}, cluster_id, {ordered("sum", "pull")} as pull
 from {pulled}
-group by {columns(cut.dims)}, item_id""",
+group by {columns(cut.dims)}, cluster_id""",
         )
         if len(terms) > 1 and all(term.node.drawn is None for term in terms):
             cells = with_freedom(self.parts, cells, pulled, pulls, cut.dims)
@@ -300,7 +315,7 @@ group by {columns(cut.dims)}, item_id""",
         """Return the query: a row a cell, with the error that the pulls come to."""
         items = self.parts.add(
             "items",
-            f"""select {columns(node.dims)}, sqrt(sum(pull * pull)) as error, count(*) as items
+            f"""select {columns(node.dims)}, sqrt({ordered("sum", "pull * pull")}) as error, count(*) as items
 from {node.pulls}
 group by {columns(node.dims)}""",
         )
@@ -309,6 +324,7 @@ group by {columns(node.dims)}""",
             return bounded(self.parts, node, node.drawn, items, df)
         told = ', c.classes as "its classes"' if node.classes else ""
         told += ', c.excess as "its excess"' if node.exceeds else ""
+        told += ', c."items that count", c."all items"' if node.tried else ""
         return f"""{self.parts.text}
 select {columns(node.dims, "c")}, c.value, case when c.known and c.value is not null then i.error end as standard_error,
   {df} as df, coalesce(i.items, 0) as items, c.n, c.total, c.reason, c."is share",
@@ -322,6 +338,14 @@ def _looked_at(term: _Term) -> list[tuple[str, FigureTables]]:
     """Return the tables of all that a part looks at, each under the name that it has beside the part."""
     made_of = term.node.made_of
     return [(f"{term.name}_{place}", each) for place, each in enumerate(made_of, 1)] or [(term.name, term.node)]
+
+
+def _own_reason(term: _Term, terms: int) -> str:
+    """Return why a part has no error, in the words of the whole."""
+    if terms == 1:
+        return f"{term.name}.reason"
+    one_item, part = quoted(ONE_ITEM), quoted(ONE_IN_A_CELL)
+    return f"case when {term.name}.reason = {one_item} then {part} else {term.name}.reason end"
 
 
 def _part(node: FigureTables, terms: dict[str, _Term]) -> PartSql:

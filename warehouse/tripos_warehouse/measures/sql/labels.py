@@ -25,6 +25,7 @@ from tripos_warehouse.measures.sql.parts import (
     compared_sql,
     condition,
     indented,
+    ordered,
     same,
 )
 from tripos_warehouse.measures.sql.tables import FigureTables
@@ -52,7 +53,9 @@ class Gradable:
         return f"{self.stratum}, {self.own}"
 
 
-REPLIES = Gradable("scores", "model, scenario, scorer, metric", "sample_id, fingerprint", "avg(value)", "sample_id")
+REPLIES = Gradable(
+    "scores", "model, scenario, scorer, metric", "sample_id, fingerprint", ordered("avg", "value"), "sample_id"
+)
 """Replies, each under every step that grades it: arms may share a reply and ask the judge different things of it."""
 ELEMENTS = replace(REPLIES, own=f"{REPLIES.own}, element_place", drawn="concat_ws(' ', sample_id, element_place)")
 """Elements of lists, each drawn and labelled on its own."""
@@ -98,7 +101,7 @@ def labelled_rows(
     further = "".join(f", {of_people.get(name, named(name))}" for name in beside)
     return parts.add(
         "rows",
-        f"""select {cell}, item_id, sample_id{further}, "it counts" and "is lacking" is null as "has value",
+        f"""select {cell}, item_id, cluster_id, sample_id{further}, "it counts" and "is lacking" is null as "has value",
   case when "it counts" and "is lacking" is null then {'"its label"' if by_people else "value"} end as value,
   "raised by" * {weight} as "its weight", "is lacking"
 from (
@@ -136,7 +139,7 @@ def labelled_comparisons(plan: Plan, parts: Parts, scored: ScoredStep, cut: Cut)
     where value is not null
     window part as (partition by {cell}{TWO_REPLIES.stratum})
   )"""
-    told = f"{cell}item_id, first_sample_id, second_sample_id"
+    told = f"{cell}item_id, cluster_id, first_sample_id, second_sample_id"
     if cut.labels == "judges":
         return parts.add(
             "compared",
@@ -225,21 +228,21 @@ def corrected_sql(parts: Parts, on_all: FigureTables, on_graded: FigureTables, p
     """
     dims = on_all.dims
     each = "\nunion all\n".join(
-        f"select {columns(dims)}, item_id, {_only(name)}\nfrom {node.pulls}"
+        f"select {columns(dims)}, cluster_id, {_only(name)}\nfrom {node.pulls}"
         for name, node in zip(_PULLS, (on_all, on_graded, people), strict=True)
     )
     pulls = parts.add(
         "pulls",
-        f"""select {columns(dims)}, item_id, {", ".join(f"sum({name}) as {name}" for name in _PULLS)}
+        f"""select {columns(dims)}, cluster_id, {", ".join(f"{ordered('sum', name)} as {name}" for name in _PULLS)}
 from (
 {indented(each)}
 )
-group by {columns(dims)}, item_id""",
+group by {columns(dims)}, cluster_id""",
     )
-    row = ", ".join(f"'{name}': {name}" for name in ("item_id", *_PULLS))
+    row = ", ".join(f"'{name}': {name}" for name in ("cluster_id", *_PULLS))
     lists = parts.add(
         "lists",
-        f"""select {columns(dims)}, list({{{row}}} order by item_id) as "all pulls"
+        f"""select {columns(dims)}, list({{{row}}} order by cluster_id) as "all pulls"
 from {pulls}
 group by {columns(dims)}""",
     )

@@ -8,7 +8,9 @@ cells it is in and divided by their number, so items that share no cell make str
 correlated. A cell of one item says nothing about its error, and then the error of the whole is unknown.
 
 Where metrics have weights w, a mean over metrics is sum(w * score) / sum(w), and an item's pull on it the sum over its
-scores of w * (score - mean) / sum(w). Weights say what metrics count beside each other, so a mean that goes by metric
+scores of w * (score - mean) / sum(w). All sums of numbers are taken from the least to the greatest, here and in the
+other modules of this room: in another order their last bits differ, and a figure would tell how its rows lie on the
+disk. Weights say what metrics count beside each other, so a mean that goes by metric
 has none; a mean of cells counts every cell alike.
 """
 
@@ -24,11 +26,15 @@ from tripos_warehouse.measures.sql.parts import (
     condition,
     given_value,
     goes_by_elements,
+    ordered,
     weight_sql,
     weights_of,
 )
+from tripos_warehouse.sql import text as quoted
+from tripos_warehouse.statistics.intervals import ONE_IN_A_CELL
 from tripos_warehouse.views import Graders
 
+EMPTY = "one of its cells has no value, so its error is unknown"
 Sums = Callable[[Collection[str]], str | None]
 """Returns the name of the table of sums of the scores that has these dimensions, where there is one."""
 
@@ -75,7 +81,8 @@ def mean_sql(
         return f"""\
 {pulls}
 select {cell}, mean as value,
-  case when count(pull) > 1 then sqrt(count(pull) / (count(pull) - 1) * sum(pull * pull)) end as standard_error,
+  case when count(pull) > 1 then sqrt(count(pull) / (count(pull) - 1) * {ordered("sum", "pull * pull")}) end
+    as standard_error,
   greatest(count(pull) - 1, 0) as df, count(pull) as items, n, total,
   any_value({counting}) = count(pull) and bool_and("all are 0 or 1") as "is share"
 from pulls
@@ -84,7 +91,8 @@ order by all
 """
     group = ["model", *(f'"{dim}"' for dim in dims)]
     groups = ", ".join(group)
-    value = "avg(mean)" if missing != "fail" else "case when count(mean) = count(*) then avg(mean) end"
+    value = ordered("avg", "mean")
+    value = value if missing != "fail" else f"case when count(mean) = count(*) then {value} end"
     same = " and ".join(f"errors.{name} is not distinct from groups.{name}" for name in group)
     return f"""\
 {pulls}, enlarged as (
@@ -96,22 +104,24 @@ order by all
   select distinct {cell}, mean, n, total, m
   from enlarged
 ), groups as (
-  select {groups}, {value} as value, count(mean) as parts, min(m) as least, sum(m - 1) as df,
+  select {groups}, {value} as value, count(mean) as parts, min(m) as least, bool_or(m = 1) as "one alone",
+    sum(m - 1) as df,
     sum(n) as n, sum(total) as total
   from cells
   group by {groups}
 ), items as (
-  select {groups}, item_id, sum(enlarged) as pull, count(pull) > 0 as counts
+  select {groups}, cluster_id, {ordered("sum", "enlarged")} as pull, count(pull) > 0 as counts
   from enlarged
-  group by {groups}, item_id
+  group by {groups}, cluster_id
 ), errors as (
-  select {groups}, count(*) filter (counts) as items, sqrt(sum(pull * pull)) as error
+  select {groups}, count(*) filter (counts) as items, sqrt({ordered("sum", "pull * pull")}) as error
   from items
   group by {groups}
 )
 select {", ".join(f"groups.{name}" for name in group)}, value,
   case when least > 1 then error / parts end as standard_error,
   greatest(least(df, items - 1), 0) as df, items, n, total, least > 1 as "is known",
+  case when "one alone" then {quoted(ONE_IN_A_CELL)} when least = 0 then {quoted(EMPTY)} end as reason,
   least(items, least * parts) as "is bearing"
 from groups join errors on {same}
 order by all
@@ -127,16 +137,17 @@ def _pulls(benchmark: str, condition: str, cell: str) -> str:
     same = " and ".join(f"chosen.{name} is not distinct from pulled.{name}" for name in names)
     return f"""\
 with chosen as not materialized (
-  select {cell}, item_id, value
+  select {cell}, cluster_id, value
   from "{benchmark}".scores
   where {condition} and status <> 'not_applicable'
 ), pulled as (
-  select {cell}, avg(value) as mean, count(value) as n, count(*) as total
+  select {cell}, {ordered("avg", "value")} as mean, count(value) as n, count(*) as total
   from chosen
   group by all
 ), pulls as (
-  select {", ".join(f"chosen.{name}" for name in names)}, item_id, mean, n, total,
-    sum(value - mean) / any_value(n) as pull, coalesce(bool_and(value in (0, 1)), true) as "all are 0 or 1"
+  select {", ".join(f"chosen.{name}" for name in names)}, cluster_id, mean, n, total,
+    {ordered("sum", "value - mean")} / any_value(n) as pull,
+    coalesce(bool_and(value in (0, 1)), true) as "all are 0 or 1"
   from chosen join pulled on {same}
   group by all
 )"""
@@ -148,17 +159,18 @@ def _pulls_of_sums(sums: str, condition: str, cell: str) -> str:
     same = " and ".join(f"chosen.{name} is not distinct from pulled.{name}" for name in names)
     return f"""\
 with chosen as not materialized (
-  select {cell}, item_id, "its total", "its n", "its rows", "all are 0 or 1"
+  select {cell}, cluster_id, "its total", "its n", "its rows", "all are 0 or 1"
   from {sums}
   where {condition} and status <> 'not_applicable' and "is score"
 ), pulled as (
-  select {cell}, sum("its total") / nullif(sum("its n"), 0) as mean, sum("its n")::bigint as n,
+  select {cell}, {ordered("sum", '"its total"')} / nullif(sum("its n"), 0) as mean, sum("its n")::bigint as n,
     sum("its rows")::bigint as total
   from chosen
   group by all
 ), pulls as (
-  select {", ".join(f"chosen.{name}" for name in names)}, item_id, mean, n, total,
-    sum("its total" - mean * "its n") / any_value(n) as pull, bool_and("all are 0 or 1") as "all are 0 or 1"
+  select {", ".join(f"chosen.{name}" for name in names)}, cluster_id, mean, n, total,
+    {ordered("sum", '"its total" - mean * "its n"')} / any_value(n) as pull,
+    bool_and("all are 0 or 1") as "all are 0 or 1"
   from chosen join pulled on {same}
   group by all
 )"""
@@ -167,18 +179,19 @@ with chosen as not materialized (
 def _weighted_pulls(benchmark: str, condition: str, cell: str, weights: Weights, missing: Missing) -> str:
     """Return the same where scores weigh differently, or a missing one is not left out. Names with a space are no
     axis's."""
-    mean = 'sum("its weight" * value) over cell / nullif("weight of cell", 0)'
+    weighed = ordered("sum", '"its weight" * value')
+    mean = f'{weighed} over cell / nullif("weight of cell", 0)'
     if missing == "fail":
         mean = f"case when n = total then {mean} end"
     return f"""\
 with weighed as (
-  select {cell}, item_id, value is not null as "has value", {given_value(missing)} as value,
+  select {cell}, cluster_id, value is not null as "has value", {given_value(missing)} as value,
     {weight_sql(weights)} as "its weight"
   from "{benchmark}".scores
   where {condition} and status <> 'not_applicable'
 ), counted as (
   select *, count(*) filter ("has value") over cell as n, count(*) over cell as total,
-    sum("its weight") filter (value is not null) over cell as "weight of cell",
+    {ordered("sum", '"its weight"')} filter (value is not null) over cell as "weight of cell",
     count(value) over cell as "that count", min("its weight") over cell = max("its weight") over cell as "weigh alike"
   from weighed
   window cell as (partition by {cell})
@@ -187,8 +200,8 @@ with weighed as (
   from counted
   window cell as (partition by {cell})
 ), pulls as (
-  select {cell}, item_id, mean, n, "that count", total,
-    sum("its weight" * (value - mean)) / any_value("weight of cell") as pull,
+  select {cell}, cluster_id, mean, n, "that count", total,
+    {ordered("sum", '"its weight" * (value - mean)')} / any_value("weight of cell") as pull,
     coalesce(bool_and(value in (0, 1) and "weigh alike"), true) as "all are 0 or 1"
   from chosen
   group by all

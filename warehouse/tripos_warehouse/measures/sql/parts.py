@@ -11,6 +11,7 @@ from tripos_compiler.language.figures import ScoredStep, conversations_before, e
 from tripos_compiler.language.library import BETWEEN
 from tripos_compiler.plan import FIXED, Compare, Dataset, Grade, Made, Missing, Plan, RecordType, Score, Type
 from tripos_compiler.source import dataclass
+from tripos_warehouse.measures.sql.unread import End, is_unread
 from tripos_warehouse.sql import name as named, text as quoted
 from tripos_warehouse.views import Graders, apart_scorers, are_apart, arm_columns
 
@@ -36,6 +37,16 @@ def columns(dims: Sequence[str], of: str = "") -> str:
     """
     prefix = f"{of}." if of else ""
     return ", ".join(f"{prefix}{name}" for name in ("model", *map(named, dims)))
+
+
+def ordered(aggregate: str, value: str) -> str:
+    """Return an aggregate of numbers that takes them from the least to the greatest: in another order a sum differs in
+    its last bits, so that a figure would tell how its rows lie on the disk.
+
+    >>> ordered("sum", "pull ** 2")
+    'sum(pull ** 2 order by pull ** 2)'
+    """
+    return f"{aggregate}({value} order by {value})"
 
 
 def same(one: str, other: str, dims: Sequence[str]) -> str:
@@ -132,6 +143,9 @@ class Cut:
     fixed: tuple[tuple[str, str], ...] = ()
     graders: Graders = "counted"
     labels: Labels = "none"
+    unread: tuple[tuple[str, End], ...] = ()
+    """The scores whose unreadable replies count as wrong, by name, each with the end of its range that is the worst.
+    Empty if they are left out, or as the measure says."""
 
     @property
     def of_each(self) -> bool:
@@ -197,21 +211,38 @@ def is_choice(scored: ScoredStep) -> bool:
     return scored.kept and scored.type.kind == "choice"
 
 
-def rows_sql(plan: Plan, scored: ScoredStep, cut: Cut, more: Sequence[str] = ()) -> str:
-    """Return the rows of something scored: `model`, the dimensions, `item_id`, `sample_id`, `value`, `given`, and
-    `more`."""
+def given_column(scored: ScoredStep) -> str:
+    """Return the column of a view that has the name or the text that something scored comes to."""
+    return "given" if scored.kind == "column" else "choice"
+
+
+def rows_sql(plan: Plan, scored: ScoredStep, cut: Cut, more: Sequence[str] = (), worst: str | None = None) -> str:
+    """Return the rows of something scored: `model`, the dimensions, `item_id`, `cluster_id`, `sample_id`, `value`,
+    `given`, and `more`. `worst` is the SQL of the value of those whose reply could not be read."""
     view = "columns" if scored.kind == "column" else "scores"
     given = "given" if scored.kind == "column" else "NULL::varchar as given"
     if is_choice(scored):
         given = "to_json(choice)::varchar as given"
-    picked = [columns(cut.dims), "scenario", "metric", "item_id", "sample_id", "value", given, *more]
+    value = "value"
+    if worst is not None:
+        value = f"case when {is_unread(given_column(scored))} then {worst} else value end as value"
+    picked = [columns(cut.dims), "scenario", "metric", "item_id", "cluster_id", "sample_id", value, given, *more]
     return _from_view(plan, view, picked, scored, cut)
 
 
 def compared_sql(plan: Plan, scored: ScoredStep, cut: Cut, more: Sequence[str] = ()) -> str:
     """Return the rows of comparisons: the dimensions, the arms, and what tells whose replies were compared by whom, and
     `more`."""
-    own = ["item_id", "evaluator", "first_model", "second_model", "first_sample_id", "second_sample_id", '"round"']
+    own = [
+        "item_id",
+        "cluster_id",
+        "evaluator",
+        "first_model",
+        "second_model",
+        "first_sample_id",
+        "second_sample_id",
+        '"round"',
+    ]
     arms = [named(arm) for arm in arm_columns(plan)]
     picked = dict.fromkeys([*map(_dimension_name, cut.dims), "scenario", *own, *arms, "value", *more])
     return _from_view(plan, "comparisons", list(picked), scored, cut)

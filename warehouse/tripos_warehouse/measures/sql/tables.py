@@ -52,6 +52,8 @@ class FigureTables:
     no interval, as of a median and what is made of it."""
     classes: bool = False
     """Whether its cells have `classes`: the shares of classes, where some have few items, and how many."""
+    tried: bool = False
+    """Whether its cells have `items that count`, and `all items`: those of a chance of several tries."""
     rows: CountedRows = UNSEEN
     """What it looks at, where it is an aggregate of scores or of the cells of such."""
     made_of: tuple[FigureTables, ...] = ()

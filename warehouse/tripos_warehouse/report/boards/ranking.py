@@ -9,6 +9,7 @@ from dataclasses import field
 from itertools import combinations
 from typing import Any
 
+from tripos_compiler.language import Clustering
 from tripos_compiler.plan import Measure, Plan
 from tripos_compiler.source import dataclass
 from tripos_warehouse.errors import StoreError
@@ -17,11 +18,13 @@ from tripos_warehouse.measures import (
     Half,
     MeasureRow,
     Placed,
+    UnreadScores,
     evaluate,
     has_people_apart,
     not_clear,
     paired_means,
     remeasure_pairs,
+    with_unread,
 )
 from tripos_warehouse.query import Connection
 from tripos_warehouse.report.boards.facts import (
@@ -42,7 +45,15 @@ from tripos_warehouse.report.boards.facts import (
 )
 from tripos_warehouse.report.comparison import spans_of
 from tripos_warehouse.statistics import StatisticResult, rank_by
-from tripos_warehouse.views import RunRecord, copied_scores, get_selected, people_apart
+from tripos_warehouse.views import (
+    RunRecord,
+    clusterings_of,
+    clusters_of,
+    copied_scores,
+    count_clusters,
+    get_selected,
+    people_apart,
+)
 
 LEVEL = 0.05
 """A corrected p-value below this tells two models apart."""
@@ -81,6 +92,8 @@ class Standing:
     """Why there is no interval."""
     beside: Mapping[str, float | None] = field(default_factory=dict)
     """Of a measure that people correct: the judge's own figure with its interval, and λ."""
+    unread: UnreadScores | None = None
+    """The scores whose reply could not be read, where there are any."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +122,10 @@ class Board:
     """Models whose run of a release stopped early, which a board of it leaves out: on what they stand."""
     uncorrected: Mapping[str, str] = field(default_factory=dict)
     """Models whose judge's figure people cannot correct, with the reason."""
+    tried: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Of chances of several tries: the items that count and all items of models that lack samples for some."""
+    clusterings: tuple[Clustering, ...] = ()
+    """What its intervals cluster by, where items were drawn together."""
 
     @property
     def in_other_company(self) -> bool:
@@ -153,6 +170,7 @@ class Board:
                     "reason": each.reason,
                     **({"no_better_than": floors[each.model][0]} if each.model in floors else {}),
                     **each.beside,
+                    **({} if each.unread is None else {"unread": each.unread.count, "if_wrong": each.unread.figure}),
                 }
                 for each in self.standings
             ],
@@ -164,6 +182,7 @@ class Board:
             "mixed": {model: list(versions) for model, versions in self.mixed.items()},
             **({"corrected": True, "uncorrected": dict(self.uncorrected)} if self.measure.corrected else {}),
             **({"people": self._people()} if self.by_people else {}),
+            **({"clusters": [each.to_json() for each in self.clusterings]} if self.clusterings else {}),
         }
 
     def _people(self) -> dict[str, Any]:
@@ -232,7 +251,7 @@ def _board(
     gone = {} if anyway else other
     shown_runs = runs_of(connection, plan, measure)
     early = stopped_early(shown_runs, runs)
-    table = evaluate(connection, plan, measure)
+    table = with_unread(connection, plan, evaluate(connection, plan, measure))
     rows = {row.model: row for row in as_of_runs(table, early) if row.model in models}
     unfinished = {} if anyway else unfinished_of(early)
     shown = rows.keys() - gone.keys() - unfinished.keys()
@@ -283,6 +302,7 @@ def _board(
             *beside,
             row.reason,
             row.beside,
+            row.unread,
         )
         standings.append(standing)
     return Board(
@@ -302,6 +322,10 @@ def _board(
             for model, row in rows.items()
             if measure.corrected and row.value is None and model in shown
         },
+        tried={model: row.tried for model, row in there.items() if row.tried is not None and len({*row.tried}) > 1},
+        clusterings=tuple(
+            each for each in clusterings_of(connection, plan) if measure.scenario in (None, *each.scenarios)
+        ),
     )
 
 
@@ -327,12 +351,13 @@ def _differences(
 ) -> dict[tuple[str, str], StatisticResult]:
     """Return how every two models that are `alike`, in who graded them and took part beside them, differ over the items
     that both have."""
+    clusters = clusters_of(connection, plan)
     shared: dict[frozenset[str], set[str]] = defaultdict(set)
     pairs: dict[frozenset[str], set[frozenset[str]]] = defaultdict(set)
     for first, second in combinations(alike, 2):
         one, two = (items.get(model, frozenset()) for model in (first, second))
         both = one if one is two else one & two
-        if len(both) >= LEAST_ITEMS and alike[first] == alike[second]:
+        if count_clusters(both, clusters) >= LEAST_ITEMS and alike[first] == alike[second]:
             shared[both] |= {first, second}
             pairs[both].add(frozenset((first, second)))
     half = Half(connection, plan.benchmark.name, tuple(sorted({model for some in shared.values() for model in some})))

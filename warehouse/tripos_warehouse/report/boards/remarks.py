@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from tripos_compiler.diagnostics import percent
+from tripos_warehouse.formats import decimals_of
 from tripos_warehouse.measures import OF_CORRECTED, MeasureRow
 from tripos_warehouse.report.boards.ranking import Board, Standing
+from tripos_warehouse.report.remarks import unread_sentence
 
 
 class BoardNote(NamedTuple):
@@ -41,6 +43,10 @@ def board_notes(board: Board) -> list[BoardNote]:
                     f"{each.model}: the judge alone has {judged:.4g}{ends}, an interval of the judge and not of people"
                 )
                 notes.append(BoardNote("judged", text, caution=False))
+    for model, (counted, every) in board.tried.items():
+        text = f"{model} stands on {counted:,} of {every:,} items: the others have too few samples with a value"
+        notes.append(BoardNote("tries", text))
+    notes += [BoardNote("clusters", each.sentence, caution=False) for each in board.clusterings]
     notes += [BoardNote("uncorrected", f"{model}: {why}") for model, why in board.uncorrected.items()]
     if board.graded_by_others:
         told = _groups((each.model, each.graders) for each in board.standings)
@@ -59,9 +65,7 @@ def board_notes(board: Board) -> list[BoardNote]:
     if not board.same_items or len({each.items for each in board.standings}) > 1:
         notes.append(BoardNote("items", "not all have the same items; two are compared over those that both have"))
     notes += [BoardNote("partial", f"{model}: {told}") for model, told in board.partial.items()]
-    for each in filter(is_short, board.standings):
-        counts = f"{percent(each.n / each.total)} of its scores have a value, {each.n:,} of {each.total:,}"
-        notes.append(BoardNote("short", f"{each.model}: only {counts}"))
+    notes += _unread_notes(board)
     for model, old in board.left_out.items():
         ran = f"left out: {model}, which ran under version {', '.join(old)} only"
         notes.append(BoardNote("left_out", f"{ran}: scores mean something else there"))
@@ -72,6 +76,19 @@ def board_notes(board: Board) -> list[BoardNote]:
         text = f"{model} ran under version {', '.join(old)} only: its scores mean something else"
         notes.append(BoardNote("mixed", text))
     return notes
+
+
+def _unread_notes(board: Board) -> Iterable[BoardNote]:
+    """Yield which models have scores without a value, and what their figures would be if these counted as wrong."""
+    known = [each.unread.figure for each in board.standings if each.unread is not None]
+    decimals = decimals_of([each.value for each in board.standings] + known)
+    for each in board.standings:
+        if each.unread is not None and each.unread.figure is not None:
+            text = unread_sentence(each.unread, each.value, each.n, each.total, decimals)
+            yield BoardNote("unread", f"{each.model}: {text}")
+        elif is_short(each):
+            counts = f"{percent(each.n / each.total)} of its scores have a value, {each.n:,} of {each.total:,}"
+            yield BoardNote("short", f"{each.model}: only {counts}")
 
 
 def _groups(members: Iterable[tuple[str, tuple[str, ...]]]) -> dict[tuple[str, ...], list[str]]:

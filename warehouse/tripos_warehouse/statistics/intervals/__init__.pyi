@@ -8,11 +8,13 @@ from .bounded_values import (
 )
 from .cells import (
     ALIKE as ALIKE,
+    ONE_CLUSTER_IN_A_CELL as ONE_CLUSTER_IN_A_CELL,
     ONE_IN_A_CELL as ONE_IN_A_CELL,
     ONE_ITEM as ONE_ITEM,
     mean_of_cells as mean_of_cells,
 )
 from .means import (
+    ONE_CLUSTER as ONE_CLUSTER,
     mean as mean,
     with_t as with_t,
 )

@@ -18,6 +18,7 @@ Floats = Sequence[float] | NDArray[np.float64]
 
 ONE_ITEM = "one item says nothing about the error"
 ONE_IN_A_CELL = "a part of it has one item, which says nothing about the error"
+ONE_CLUSTER_IN_A_CELL = "a part of it lies in one cluster, which says nothing about the error"
 ALIKE = "all are alike: nothing shows the error"
 
 

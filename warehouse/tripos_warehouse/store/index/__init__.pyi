@@ -11,6 +11,8 @@ from .row_index import (
     RESULTS as RESULTS,
     RowIndex as RowIndex,
     has_all as has_all,
+    has_failed as has_failed,
+    is_failed as is_failed,
     rows_by_id as rows_by_id,
     rows_by_part as rows_by_part,
 )

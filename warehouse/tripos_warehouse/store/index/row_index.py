@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from tripos_compiler.plan import OK, PROVIDER_ERROR, RETRIED_NEXT_RUN, Ending, ending_of, words_of
+from tripos_warehouse import sql
 from tripos_warehouse.store.index.disk_rows import LEAST_ROWS, PIECE_ROWS, DiskRows, RowWriter
 from tripos_warehouse.store.index.names import SIZE, halves, pack_column
 from tripos_warehouse.store.index.sorted_rows import (
@@ -25,15 +27,34 @@ from tripos_warehouse.store.rows import get_table
 from tripos_warehouse.store.schemas import COMPARISONS, JUDGEMENTS, SAMPLES, SCORES, TURNS
 from tripos_warehouse.store.table_schema import TableSchema
 
-FAILED = "provider_error"
-"""The status of a unit that may be tried again: any other row of the same key counts before it."""
-AGAIN = (FAILED, "function_error")
+FAILED = PROVIDER_ERROR
+"""The status of a unit that may be tried again: any other row of the same key counts before it. A row that was kept
+with another status has it too if its reply broke off (`is_failed`)."""
+AGAIN = RETRIED_NEXT_RUN
 """The statuses that a later run does not take as an answer."""
+_BROKEN = words_of(Ending.ERROR)
 RESULTS = (SAMPLES.name, JUDGEMENTS.name, SCORES.name, COMPARISONS.name, TURNS.name)
 """The tables whose rows have a status."""
 
 _ROW_BITS = 32
 _BATCH = 65536
+
+
+def is_failed(columns: Collection[str]) -> str:
+    """Return the condition of SQL that a row failed, given the columns of its table.
+
+    >>> is_failed(["score_id", "status"])
+    "(status = 'provider_error')"
+    """
+    if "status" not in columns:
+        return "(false)"
+    broken = f" or coalesce(lower(finish_reason) in ({', '.join(map(sql.text, _BROKEN))}), false)"
+    return f"(status = {sql.text(FAILED)}{broken if 'finish_reason' in columns else ''})"
+
+
+def has_failed(row: Mapping[str, Any]) -> bool:
+    """Return true if a row failed, as `is_failed` says."""
+    return row.get("status", OK) == FAILED or ending_of(row.get("finish_reason")) is Ending.ERROR
 
 
 class RowIndex:
@@ -43,7 +64,10 @@ class RowIndex:
     def __init__(self, table: str, fingerprints: Collection[str] | None, folder: Path | None = None) -> None:
         self.table = get_table(table)
         names = self.table.schema.names
-        self._columns = [self.table.key[0], *(name for name in ("fingerprint", "status") if name in names)]
+        self._columns = [
+            self.table.key[0],
+            *(name for name in ("fingerprint", "status", "finish_reason") if name in names),
+        ]
         wanted = fingerprints if "fingerprint" in names else None
         self._wanted = None if wanted is None else pa.array(sorted(wanted), type=pa.string())
         self._folders = (None,) if folder is None else (folder, None)
@@ -120,6 +144,9 @@ class RowIndex:
             self.fingerprints.update(pc.unique(batch["fingerprint"]).to_pylist())
         if "status" in self._columns:
             codes = self._codes(batch["status"])
+            if "finish_reason" in batch.schema.names:
+                broken = pc.is_in(pc.utf8_lower(batch["finish_reason"]), value_set=pa.array(_BROKEN))
+                codes[broken.to_numpy(zero_copy_only=False)] = FAILED_CODE
         else:
             codes = np.full(batch.num_rows, self._code("ok"), np.uint8)
         high, low = halves(pack_column(batch[self._columns[0]]) if batch.num_rows else b"")
@@ -180,7 +207,8 @@ def rows_by_id(
 
     (key,) = table.key
     names = list(columns if columns is not None else table.schema.names)
-    needed = list(dict.fromkeys([*names, key, "status"]))
+    deciding = [name for name in ("status", "finish_reason") if name in table.schema.names]
+    needed = list(dict.fromkeys([*names, key, *deciding]))
     wanted = pa.array(sorted(set(ids)), type=pa.string())
     failed: dict[str, dict[str, Any]] = {}
     answered: dict[str, dict[str, Any]] = {}
@@ -191,6 +219,6 @@ def rows_by_id(
                 continue
             content = file.read(needed).filter(hits)
         for row in conform(table.name, needed, content).to_pylist(maps_as_pydicts="strict"):
-            into = failed if row["status"] == FAILED else answered
+            into = failed if has_failed(row) else answered
             into[row[key]] = {name: row[name] for name in names}
     return failed | answered

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tripos_warehouse import sql
 from tripos_warehouse.query import StoreConnection, duckdb
-from tripos_warehouse.store import FAILED, TableSchema
+from tripos_warehouse.store import TableSchema, is_failed
 from tripos_warehouse.views.run_rows import INTERNAL
 
 
@@ -42,7 +42,7 @@ def without_lost(
     key = ", ".join(columns)
     # By hash: of a million keys that takes a tenth of the memory. Two keys of one hash are told apart by `partition`.
     doubles = f"select hash({key}) as hashed from {source} group by hashed having count(*) > 1"
-    failed_last = f"status = {sql.text(FAILED)}, " if "status" in table.schema.names else ""
+    failed_last = f"{is_failed(table.schema.names)}, " if "status" in table.schema.names else ""
     committed = "file_index" if [*places] == sorted(places) else f"({[*places]})[file_index::bigint + 1]"
     found = connection.execute(
         f"""select file_index, file_row_number from (

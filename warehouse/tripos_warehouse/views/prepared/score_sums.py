@@ -30,7 +30,7 @@ GROUP_ROWS = 2**16
 MOST_SETS = 2_000
 """Of a part with more sets of bindings no sums are kept: to tell them apart would take longer than to read its rows."""
 _APART = ("benchmark", "scenario", "item_id", "model", "scorer", "metric", "evaluator", "round", "judged_by", "status")
-_TOLD = f"""{", ".join(_APART)}, fingerprint, sum(value) as "its total", count(value) as "its n",
+_TOLD = f"""{", ".join(_APART)}, fingerprint, sum(value order by value) as "its total", count(value) as "its n",
   count(*) as "its rows", coalesce(bool_and(value in (0, 1)), true) as "all are 0 or 1",
   min(hash(sample_id)) filter (value is not null) as "its sample\""""
 # Several replies of a model to an item differ in their binding, and a run has all of these or none, as a rule. So sums
@@ -39,7 +39,7 @@ _TOLD = f"""{", ".join(_APART)}, fingerprint, sum(value) as "its total", count(v
 _SETS = b"sets"
 _SUMS = f"""select {_TOLD}, array_to_string(list_sort(list_distinct(list(binding))), chr(31)) as binding
 from {{source}} group by all"""
-OF_SUMS = frozenset(("model", "scenario", "item_id", "metric", "dimension", "scorer", "evaluator"))
+OF_SUMS = frozenset(("model", "scenario", "item_id", "cluster_id", "metric", "dimension", "scorer", "evaluator"))
 """The columns that sums have, beside those of axes and arms."""
 
 

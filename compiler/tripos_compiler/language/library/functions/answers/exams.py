@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from tripos_compiler.language.library.functions.layout import GOES_ON, PRONOUN, are_options
+from tripos_compiler.language.replies.choices import chosen_letters
+from tripos_compiler.language.replies.frames import plain
 from tripos_compiler.language.replies.late_patterns import late_pattern
-from tripos_compiler.language.replies.text import nfkc
+from tripos_compiler.language.replies.letters import GOES_ON, PRONOUN, are_options
+from tripos_compiler.language.replies.text import answer_of
+from tripos_compiler.language.replies.truth import read_truth
 
-_SIMPLE = str.maketrans(
-    "對錯確誤選應為項說無題斷實屬問結論該兩與還準關當擇沒綜總從這條",
-    "对错确误选应为项说无题断实属问结论该两与还准关当择没综总从这条",
-)
 _BOX = late_pattern(r"\\boxed\s{0,9}\{(?:\\(?:text|mathrm|mathbf)\s{0,9}\{([^{}]*)\}|([^{}]*))\}")
 _FIELD = late_pattern(
     r'"(?:正确|最终)?(?:答案|选项|判断|answers?|final_answer|choice|option|verdict)"\s{0,9}:\s{0,9}'
@@ -37,7 +36,8 @@ _NAMED = late_pattern(
 )
 _CHOSEN = late_pattern(r"(?<![不单多能可人])(?<!不应)选择?\s{0,9}:?(?=[\s\"'“*(\[]{0,9}[A-Z](?![A-Za-z]*[a-z]))|故选")
 _REASONS = late_pattern(
-    r"(?:^|(?<=[\s。;(【\[*#]))(?:简要|具体|详细)?(?:理由|解析|分析|解释|说明|原因|思路|依据|改正|更正|reasons?|explanation)"
+    r"(?:^|(?<=[\s。;(【\[*#]))(?:简要|具体|详细)?(?:理由|解析|分析|解释|说明|原因|思路|依据|改正|更正|reasons?"
+    r"|explanation)"
     r"(?:说明|如下|是|为)?[*_\s】\])]{0,9}(?:[:】]|\n|$)",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -59,8 +59,7 @@ def normalised_answer(answer: str) -> str:
     >>> normalised_answer("<think>Ａ?</think>應選Ｂ")
     '应选B'
     """
-    said = nfkc(answer).translate(_SIMPLE)
-    return (said.rpartition("</think>")[2].strip() or said).strip()
+    return plain(answer_of(answer)).strip()
 
 
 def read_marked(text: str, read: Callable[[str], list[str]]) -> list[str]:
@@ -131,6 +130,7 @@ def _numbered(text: str, read: Callable[[str], list[str]]) -> list[str]:
     ]
 
 
+_QUESTION = late_pattern(r"\b[Qq](?:uestion)?\s?(?=\d)")
 _NONE = late_pattern(r"\bN/A\b", re.IGNORECASE)
 _SMALL_ALONE = late_pattern(r"(?:[^\w]|_)*[a-z](?:(?:[^\w]|[\d_])+[a-z])*(?:[^\w]|_)*")
 _SMALL = late_pattern(r"(?:[^\w]|_)*[a-h](?:(?:[^\w]|[\d_])*[a-h])*(?:[^\w]|_)*")
@@ -157,11 +157,13 @@ _RULED_OUT = late_pattern(
 )
 _HELD = late_pattern(rf"({_SEVERAL}){_OF_IT}(?:正确|对(?![A-Za-z于比])|符合|√|✓|✔|✅)")
 _TRUE = (
-    r"没错|不错|没有?错误|无误|正确|(?<![针面绝相反应成配校派])对(?![于比称角应照话象立方外数流面手策抗待付策])|属实|准确"
+    r"没错|不错|没有?错误|无误|正确|(?<![针面绝相反应成配校派])对(?![于比称角应照话象立方外数流面手策抗待付策])|属实"
+    r"|准确"
     r"|真命题|√|✓|✔|☑|✅|true|t|yes|right|correct"
 )
 _FALSE = (
-    r"(?:不|并?非|不能(?:判断|说|算)[为是]?|未必)(?:是|太|完全|够|很)?(?:正确|对|准确|属实)|有误|(?<![不交])错误?(?![落综过别])"
+    r"(?:不|并?非|不能(?:判断|说|算)[为是]?|未必)(?:是|太|完全|够|很)?(?:正确|对|准确|属实)|有误"
+    r"|(?<![不交])错误?(?![落综过别])"
     r"|假命题|×|✗|✘|✕|❌|☒|╳|☓|false|f|(?:not|isn't|is n't|aren't) (?:true|right|correct)|no(?! idea)|wrong|incorrect"
 )
 _UNSAID = r"未提[及到]|没有?提[及到]|not given|not mentioned|doesn't say|does not say|ng|n"
@@ -178,6 +180,18 @@ _ALONE = {
     **dict.fromkeys(("否", "不是", "假", "B", "X", "x"), "F"),
 }
 """What says so only where nothing else stands beside it."""
+_ASKS = late_pattern(
+    r"\A[^。.!?]{0,60}(?:对还是错|对或错|正确还是错误|true or false)\W*\Z|无法判断|不能判断|难以判断|cannot (?:tell"
+    r"|judge|determine)"
+)
+_UNSAID_ALONE = late_pattern(rf"(?<![A-Za-z])(?:{_UNSAID})(?![A-Za-z])", re.IGNORECASE)
+_HARDLY = late_pattern(
+    r"(?:未必|不一定|不见得|难以说[是为]?|谈不上|称不上|算不上|说不上|不完全|不太)(?:正确|对|准确|属实|成立)"
+    r"|\b(?:far from|hardly|scarcely|not necessarily|not entirely|not always|anything but) (?:true|correct|right"
+    r"|accurate)\b",
+    re.IGNORECASE,
+)
+"""A verdict that is taken back: a statement that is not always right is wrong."""
 _JOINED = late_pattern(r"(?<![A-Za-z])[TFN]{2,}(?![A-Za-z])")
 _AROUND = " \t\n*_`\"'[](){}【】（）《》.。,，;；:：!！、#"
 _ENDS = late_pattern(r"[。！!？?\n;；]+")
@@ -188,12 +202,10 @@ _SO = late_pattern(r"因此|所以|综上|总之|故|可见|应[为是]|therefor
 def option_letters(answer: str | Collection[str], parts: int = 1) -> list[str]:
     """Return the letters of options that an answer gives, in their order.
 
-    Only the marked answer counts: a field of JSON, what stands in the last `\\boxed{…}` or follows the last
-    `答案：`, `answer is` or the like, else the last `选`; as far as the reasons. Of one part, the letters that stand
-    together are given, where the answer begins with them, or else the last ones; of several `parts` one behind each
-    number, or all of them. Full width, traditional characters and JSON are read, small letters where there is nothing
-    else; what is ruled out (`不选 A`, `A 项错误`) is no answer. Letters after H count where an answer begins with
-    them or is nothing else. Of a list, the letters of all its texts.
+    They are read as `chosen_option` reads one letter ([answers in replies](answers.md)), but several may be chosen:
+    those that stand together (`BD`, `B、D`), those that a verdict holds (`B: right`, `D 项正确`), or a line for each.
+    Of several `parts`, one stands behind each number, or all of them together. What is ruled out (`不选 A`, `A 项错误`)
+    is no answer. Letters after H count if the answer is nothing else. Of a list, the letters of all its texts.
 
     >>> option_letters('["BD"]'), option_letters(["B", "D"]), option_letters("A 项错误，故选：Ｂ、Ｄ。因为 C 不变。")
     (['B', 'D'], ['B', 'D'], ['B', 'D'])
@@ -202,25 +214,34 @@ def option_letters(answer: str | Collection[str], parts: int = 1) -> list[str]:
     """
     if not isinstance(answer, str):
         return [letter for each in answer for letter in option_letters(each)]
-    text = _NONE.sub(" ", normalised_answer(answer))
-    return read_marked(text, _letters_of) if parts == 1 else read_parts(text, parts, _letters_of, _all_letters)
+    text = _NONE.sub(" ", answer)
+    if parts == 1:
+        return list(chosen_letters(text))
+    return read_parts(_QUESTION.sub("", normalised_answer(text)), parts, _letters_of, _all_letters)
 
 
 def right_or_wrong(answer: str | Collection[str], parts: int = 1) -> list[str]:
     """Return the verdicts of an answer on statements, in order: `T` true, `F` false, `N` not given.
 
     Read are 对, 错, 正确, 错误, √, ×, T, F, true, false, yes, no and the like, in any width, case and script; 是, 否,
-    and A and B for right and wrong, where they stand alone. Only the marked answer counts, as in
-    `option_letters`. Of one part, the verdict of the conclusion (所以, 因此, …), of the first sentence, or else of the
-    last that has one; of several `parts` one behind each number, or all verdicts.
+    and A and B for right and wrong, where they stand alone. One part is read as `is_yes` reads it
+    ([answers in replies](answers.md)); what is not always right (`未必正确`) is `F`. Of several `parts`, one verdict
+    stands behind each number, or all of them together.
 
     >>> right_or_wrong(["T", "F"]), right_or_wrong("√ ✗ 正确", 3), right_or_wrong(["错误。改正：2 是质数。", "对"])
     (['T', 'F'], ['T', 'F', 'T'], ['F', 'T'])
     """
     if not isinstance(answer, str):
         return [verdict for each in answer for verdict in right_or_wrong(each)[:1]]
-    text = normalised_answer(answer).replace("’", "'")
-    return read_marked(text, _verdict_of) if parts == 1 else read_parts(text, parts, _verdict_of, _all_verdicts)
+    text = normalised_answer(answer)
+    if parts > 1:
+        return read_parts(_QUESTION.sub("", text), parts, _verdict_of, _all_verdicts)
+    if _ASKS.search(text):
+        return []
+    told = None if _UNSAID_ALONE.search(text) else read_truth(answer)
+    if told is None and _HARDLY.search(text):
+        told = False
+    return read_marked(text, _verdict_of) if told is None else ["T" if told else "F"]
 
 
 def _letters_of(said: str) -> list[str]:

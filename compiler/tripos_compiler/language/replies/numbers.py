@@ -1,0 +1,1279 @@
+r"""The one scanner of numbers, and which of them a reply states.
+
+Everything that reads a number of a text uses `read_number`: the functions `number`, `last_number` and `final_number`,
+typed replies and the scores of judges. They differ in where they look, and in nothing else. `NOTATIONS` in the tests
+and `docs/numbers.md` have the notations.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+from tripos_compiler.language.replies.late_patterns import late_pattern
+from tripos_compiler.language.replies.locales import CASED, ODD, odd_number
+from tripos_compiler.language.replies.number_labels import Label, explanations, labels_of, score_labels
+from tripos_compiler.language.replies.number_text import CLOSES, OPENS, number_text
+from tripos_compiler.source import dataclass
+
+Policy = Literal["whole", "last", "final", "stated"]
+Kind = Literal["number", "odd", "broken", "name"]
+
+
+@dataclass(frozen=True)
+class NumberToken:
+    """A number, where it stands in `number_text`, and what kind of thing it is: a `number`; `odd` digits, which another
+    locale would read otherwise; `broken`, a quantity whose value is not read, as `2π`; or the `name` of something, as
+    `2nd`, a date and a time are."""
+
+    start: int
+    end: int
+    kind: Kind
+    value: int | float | None = None
+    odd: str | None = None
+    over: Fraction | None = None
+    """Of `8/10` what stands below the stroke, and `top` what stands above it."""
+    top: Fraction | None = None
+    percent: bool = False
+
+
+class NumberReading(NamedTuple):
+    """What a text states: a number; nothing; or, in `odd`, digits that may mean two things."""
+
+    value: int | float | None = None
+    odd: str | None = None
+
+
+NOTHING = NumberReading()
+_DENIED = NumberReading()
+"""What says only which number it is not."""
+
+# --- the scanner ---
+
+_CURRENCY = r"(?:(?:US|HK|NT|AU?|CA?|S|R)?\$|[€£¥₹₩₽₺฿]|(?:USD|EUR|GBP|CNY|RMB|INR|CHF|JPY|Rs\.?)(?![A-Za-z]))"
+_D = r"(?:\d{1,400}(?!\d)(?:\.\d++)?|(?<![.\d])\.\d++|\ue000[^\ue001]{1,80}\ue001)"
+"""Digits with a point at most; whole ones of more digits are past all floats."""
+_RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻"
+_POWER = (
+    rf"(?:\s?\^\s?(?:\{{\s?[-+–]?\d{{1,4}}\s?\}}|\([-+–]?\d{{1,4}}\)|[-+–]?\d{{1,4}}(?![\d.]\d))"
+    rf"|\*\*\s?-?\d{{1,4}}(?!\d)|[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{{1,4}}(?![{_RAISED}]))"
+)
+_HAN = r"零〇一二两三四五六七八九十百千万亿"
+_AMOUNT = rf"(?:[{_HAN}]{{1,30}}|\d{{1,15}})"
+_FREE = rf"(?<![{CASED}\d\ue000])(?<!\d\.)"
+"""Before digits that are no part of a name, as of `x2`."""
+_MONTHS = (
+    r"(?:January|February|March|April|May|June|July|August|September|October|November|December"
+    r"|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)(?:\.|(?!\w)))"
+)
+_TOKEN = late_pattern(
+    r"(?P<date>(?<!\d)(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,4}/\d{1,2}/\d{1,4}"
+    r"|\d{1,2}:\d{2}(?::\d{2})?)(?!\d)"
+    rf"|(?<![\w.,]){_MONTHS}\s\d{{1,2}}(?:st|nd|rd|th)?(?![\d.])(?:,?\s\d{{4}})?|(?<![\d.,])\d{{1,2}}(?:st|nd"
+    rf"|rd|th)?\s{_MONTHS}(?:,?\s\d{{4}})?|(?<!\d)[12]\d{{3}}s(?!\w)"
+    r"|(?<!\d)\d{4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|(?<!\d)\d{1,2}月\d{1,2}[日号])"
+    rf"|(?P<broken>{_FREE}\d{{1,300}}(?:_\d{{1,300}})+|{_FREE}0(?:[xX][\dA-Fa-f]{{1,16}}|[bB][01]{{1,64}})(?!\w)"
+    r"|\\sqrt\s?(?:\[[^\[\]]{0,9}\])?\s?(?:\{[^{}]{0,80}\}|\d)"
+    rf"|√\s?\(?\d{{0,300}}|∞)"
+    rf"|(?P<latex>(?:{_FREE}(?P<latex_whole>\d{{1,300}})\s?)?\\[dtc]?frac\s?(?:\{{(?P<top>[^{{}}]{{0,60}})\}}"
+    r"|(?P<top1>\d))\s?"
+    rf"(?:\{{(?P<bottom>[^{{}}]{{0,60}})\}}|(?P<bottom1>\d)))"
+    r"|(?P<vulgar>(?:(?<![\d.])(?P<vulgar_whole>\d{1,300})\s?)?(?P<sign>[¼-¾⅐-⅞]))"
+    rf"|(?P<parts>(?:(?P<parts_whole>{_AMOUNT})又)?(?P<parts_bottom>{_AMOUNT})分之(?P<parts_top>[{_HAN}]{{1,30}}(?:点[{_HAN}]{{1,30}})?|{_D}))"
+    rf"|(?P<mixed>{_FREE}(?P<mixed_whole>\d{{1,15}}|[{_HAN}]{{1,9}}(?=又))(?:\s?又\s?"
+    r"|\s(?:and\s)?)(?P<mixed_top>\d{1,9})\s?/\s?(?P<mixed_bottom>\d{1,9})(?![\d/]|\.\d))"
+    rf"|(?P<ratio>{_FREE}(?P<ratio_top>{_D})\s?/\s?(?P<ratio_bottom>-?{_D})(?!\d|\s?/))"
+    rf"|(?P<science>{_FREE}(?P<times>{_D})\s{{0,3}}(?:×|[xX]|\*|·|times)\s{{0,3}}10(?P<science_power>{_POWER}))"
+    rf"|(?P<power>(?:{_FREE}(?P<base>{_D})|\((?P<signed>\s?[-–]\s?{_D})\s?\))(?P<power_power>{_POWER}))"
+    rf"|(?P<exponent>{_FREE}{_D}[eE][-+]?\d{{1,3}}(?![{CASED}\d]))"
+    rf"|(?P<ten_thousands>(?<![A-Za-z\d.]){_D}\s?[十百千万亿兆](?:[十百千万亿兆]|\d{{1,15}}(?=[十百千万亿])){{0,12}}(?![克米瓦卡焦伏赫帕兆字分]))"
+    rf"|(?P<plain>{_FREE}{_D})"
+    rf"|(?P<han>(?<![第{_HAN}])[{_HAN}]+(?:点[{_HAN}]+)?(?!分之))"
+)
+_ORDINAL = late_pattern(rf"(?:st|nd|rd|th)(?![{CASED}])")
+_ALGEBRA = late_pattern(
+    rf"(?-i:[BDEGOPQRUXYZ](?![{CASED}\d])|[abexyznijqrwθαβλ](?![{CASED}]|\s?\d)|[xXCP](?=\d)|[π√])"
+    r"|\s?(?:[π√]|\\(?:sqrt|d?frac|log|ln|sin|cos|tan|binom)\b)|\s?\^|\.?\\(?:overline|bar|dot)\b"
+    rf"|[①-⓿❶-➓₀-₉]|[{_RAISED}]"
+    r"|\s?-?(?:hal(?:f|ves)|thirds?|quarters?|fourths?|fifths?|sixths?|sevenths?|eighths?|ninths?|tenths?|hundredths?"
+    r"|squared|cubed|to the power|factorial|mod|choose|pi|remainder|by \d|r\.? ?\d|ish)(?:\b|(?<=\d))",
+    re.I,
+)
+_FUNCTION = late_pattern(
+    r"(?:\\(?:log|ln|lg|sin|cos|tan|exp|binom|lfloor|lceil|sqrt|sum|int|prod|gcd)\S{0,9}"
+    r"|(?<![\w])(?:log|ln|lg|sin|cos|tan|sqrt|cbrt|root of)_?\d{0,3})\s?[({]?\Z"
+)
+_PERCENT = late_pattern(r"\s?(?:%|(?:per ?cent|prozent|pour ?cent|por ciento|percento|procent)(?!\w))", re.I)
+_LONG_SCALE = frozenset(
+    [
+        "de",
+        "fr",
+        "es",
+        "it",
+        "nl",
+        "pl",
+        "da",
+        "sv",
+        "nb",
+        "nn",
+        "no",
+        "fi",
+        "hu",
+        "cs",
+        "sk",
+        "sl",
+        "hr",
+        "sr",
+        "bg",
+        "uk",
+    ]
+)
+"""Languages in which a billion is a million millions."""
+_MAGNITUDES = {
+    "hundred": 2,
+    "thousand|tausend|tsd\\.?|mille|mila|тысяч[аи]?|тыс\\.?": 3,
+    "lakhs?|lacs?": 5,
+    "crores?": 7,
+    "million(?:s|en)?|mio\\.?|mln\\.?|mn|millón|millones|milhão|milhões|milione|milioni|miljoen"
+    "|миллион(?:а|ов)?|млн\\.?": 6,
+    "milliards?|milliarden?|mrd\\.?|miliardo|miliardi|mld\\.?|miljard|миллиард(?:а|ов)?|млрд\\.?|bn|bilhão|bilhões": 9,
+    "billón|billones|billionen|trilhão|trilhões|trn|tn": 12,
+    "trillionen": 18,
+}
+_MAGNITUDE = late_pattern(
+    rf"(?:\s{{0,3}}|-)(?:{'|'.join(f'(?P<e{power}>{words})' for words, power in _MAGNITUDES.items())}"
+    rf"|(?P<billion>billions?)|(?P<trillion>trillions?)|(?P<mil>mil)|(?P<dozen>dozens?|dutzend))(?![{CASED}\d])"
+    rf"|(?-i:(?P<k>k)(?![{CASED}\d])|(?P<upper>[KMBT])(?![{CASED}\d/²³]))",
+    re.I,
+)
+_UPPER = {"K": 3, "M": 6, "B": 9, "T": 12}
+_AND_MORE = late_pattern(rf"\s?(?:and\s|und\s|et\s|,\s)?(?P<more>{_D})")
+_HALF = late_pattern(
+    r"\s(?:and a half|et demie?|y media?|und ein(?:e|en)? halbe?[rsn]?)\b|(?<=[\d])\s?[分点个]半(?!\w*\d)", 2
+)
+_MINUS = late_pattern(
+    rf"(?:(?P<word>(?<![{CASED}\d])(?:minus|negative|moins|menos|meno|minus|negativ|négatif|минус)\s{{1,2}})"
+    r"|(?P<han>负|零下|マイナス)\s?"
+    rf"|(?P<mark>[-+–—±])(?P<gap>\s?))?(?:{_CURRENCY}\s?(?P<second>[-–])?)?\(?\Z",
+    re.I,
+)
+_SIGN_FITS = late_pattern(
+    rf"(?:\A|[{OPENS}=:：,，;.!?？。！；(（\[{{\"'“”「《—$|>≈⇒\n]|(?:^|[^\w])(?:is|are|was|be|to|of|equals?|exactly|by"
+    r"|at|and|then|i\.e\."
+    r"|ist|sind|beträgt|lautet|est|vaut|égale?|es|son|è|é|равно|about|approximately|roughly|answer|result|value|score"
+    r"|so|hence|therefore|get|gives?|yields?|####?)|[是为得于即到约达はが:#])\s*\Z",
+    re.I,
+)
+_ABOUT_BEFORE = late_pattern(
+    r"(?:(?<!\w)(?:about|around|approx(?:imately|\.)?|roughly|nearly|almost|circa|ca\.?|some|close to|or so"
+    r"|somewhere near"
+    r"|at (?:least|most)|more than|less than|fewer than|over|under|above|below|up to|no (?:more|less"
+    r"|fewer) than|between"
+    r"|greater than|larger than|smaller than|not (?:more|less) than|beyond|exceeds?"
+    r"|etwa|ungefähr|rund|knapp|mindestens|höchstens|über|unter|fast|mehr als|weniger als"
+    r"|environ|presque|au moins|au plus|plus de|moins de|aproximadamente|cerca de|alrededor de|casi|más de|menos de)"
+    r"\s{1,2}(?:the |a |an )?|(?:(?:could|might|may)(?: well)? be|maybe|perhaps|possibly|(?:better|worse"
+    r"|higher|lower|stronger|weaker) than|closer to|short of|shy of)\s(?:a |an )?"
+    r"|(?:[~≤≥≲≳∼]|(?<![=\-\w>])[<>]|(?<=\b[a-zA-Z])[<>])\s?=?\s?|(?:也许|可能|或许)是?\s?|(?:大约|大概|约为?|将近|接近|近|至少"
+    r"|至多|最多|最少|超过|不到|不足|少于|多于|大于|小于|高于|低于|几乎|差不多)(?:是|有)?\s?)"
+    rf"(?:{_CURRENCY}\s?)?\Z",
+    re.I,
+)
+_ABOUT_AFTER = late_pattern(
+    r"\s?(?:多(?!\w)|余|[分个点元岁人米天]?(?:左右|上下|以上|以下)|[多余来几](?=[个万亿千百元人只名位米克]))"
+    r"|\s(?:or so|or more|or less|or fewer|at least|at most|give or take|and (?:above|up|over|more))\b"
+    r"|\s?\+(?=\s|[.,;]|\Z)",
+    re.I,
+)
+_NOT_ONE = frozenset(("万一", "一一", "千万", "十万", "百万"))
+_WORDS_OF_ONE = frozenset("样般些起定直下致切共旦面种边同")
+"""With these behind it `一` is a word that counts nothing."""
+_COUNTS = frozenset("需有用花付剩买卖")
+"""Verbs before what is counted."""
+_STATED_BEFORE = late_pattern(r"(?:[是为得给打:=负]|等于|还?剩下?|一共|总共|共|#)\s?-?$")
+"""Before a single Chinese numeral that is a number and not part of a word, as `一` is of `一样`."""
+_LONGEST = 60
+"""No numeral with Chinese characters is longer; the time that reading one takes grows by the square of its length."""
+_MOST_POWER = 400
+_LANGUAGE = late_pattern(r"[a-z]{2,3}")
+
+
+def scan_numbers(text: str, locale: str) -> list[NumberToken]:
+    """Return every number of a text, in order, and what looks like one: places are those of `number_text`.
+
+    >>> [token.value for token in scan_numbers("3/4 of 10⁵, 1.5 million, 负5, 三分之二 and 2π", "en")]
+    [0.75, 100000, 1500000, -5, 0.6666666666666666, None]
+    >>> [token.kind for token in scan_numbers("on 2024-05-01 the 2nd got 2,5 or √2", "en")]
+    ['name', 'name', 'odd', 'broken']
+    """
+    return list(_scan(number_text(text, locale), locale))
+
+
+@lru_cache(maxsize=32)
+def _scan(plain: str, locale: str) -> tuple[NumberToken, ...]:
+    return tuple(_tokens(plain, locale))
+
+
+def _tokens(plain: str, locale: str) -> Iterator[NumberToken]:
+    at = 0
+    while (found := _TOKEN.search(plain, at)) is not None:
+        token = _token(plain, found, locale)
+        if token is not None:
+            yield token
+        at = max(found.end() if token is None else token.end, at + 1)
+
+
+def _token(plain: str, found: re.Match[str], locale: str) -> NumberToken | None:
+    """Return what a match of `_TOKEN` is; None where it is no number and no name."""
+    kind, start, end = found.lastgroup or "", found.start(), found.end()
+    if kind == "date":
+        return NumberToken(start, end, "name")
+    if kind == "broken":
+        return NumberToken(start, end, "broken")
+    if kind == "han" and not _is_han_number(plain, found):
+        return None
+    if kind in ("plain", "han", "power") and plain.endswith(("^", "^{", "_", "_{"), max(0, start - 2), start):
+        return None  # of `cm^2` and `x_1`
+    if kind == "plain" and (named := _named(plain, start, end)) is not None:
+        return NumberToken(start, named, "name")
+    value, odd, over, top = _value(found, kind)
+    if value is None and odd is None and kind == "han":
+        return None
+    broken = value is None and odd is None
+    if not broken and kind in ("plain", "latex", "vulgar", "mixed", "ratio", "exponent"):
+        factor, end, broken = _magnitude(plain, end, locale, plain[max(0, start - 4) : start])
+        if value is not None and factor is not None:
+            value, over = value * factor[0] + factor[1], None
+    if value is not None and (half := _HALF.match(plain, end)) is not None and value.denominator == 1:
+        value, end = value + Fraction(1, 2), half.end()
+    sign, start, unsure = _sign(plain, start)
+    broken = broken or unsure or _ALGEBRA.match(plain, end) is not None
+    broken = broken or _is_argument(plain, start)
+    if broken:
+        return NumberToken(start, end, "broken")
+    percent = _PERCENT.match(plain, end) is not None or (kind == "parts" and found["parts_bottom"] in ("百", "100"))
+    if odd is not None:
+        return NumberToken(start, end, "odd", odd=odd)
+    number = _number(value if value is None or sign == 1 else -value)
+    if number is None:
+        return NumberToken(start, end, "broken")
+    return NumberToken(start, end, "number", number, None, over, None if top is None else sign * top, percent)
+
+
+def _is_argument(plain: str, start: int) -> bool:
+    """Return true if a function stands before a number, as of `log 5`."""
+    tail = plain[max(0, start - 24) : start]
+    return ("\\" in tail or tail[-4:].rstrip(" ({_0123456789")[-1:].isalpha()) and _FUNCTION.search(tail) is not None
+
+
+def is_rough(plain: str, token: NumberToken) -> bool:
+    """Return true if a text says about so much, or so much at least or at most."""
+    return (
+        _ABOUT_BEFORE.search(plain[max(0, token.start - 32) : token.start]) is not None
+        or _ABOUT_AFTER.match(plain, token.end) is not None
+    )
+
+
+def _named(plain: str, start: int, end: int) -> int | None:
+    """Return where a name with a number in it ends: `2nd`, `第3`, `GPT-4`; None where there is none."""
+    if (ordinal := _ORDINAL.match(plain, end)) is not None:
+        return ordinal.end()
+    before = plain[max(0, start - 2) : start]
+    if before[-1:] == "第" or before == "第 " or (before[-1:] == "#" and before[:1] not in ("#", "")) or before == "№":
+        return end
+    if before[-1:] == "-" and before[:1].isalpha() and before.isascii():
+        return end
+    return None
+
+
+def _value(found: re.Match[str], kind: str) -> tuple[Fraction | None, str | None, Fraction | None, Fraction | None]:
+    """Return the value of a match without its sign; what is odd in it; and of a fraction its parts."""
+    if (odd := ODD.search(found[0])) is not None:
+        return None, odd[1], None, None
+    match kind:
+        case "plain":
+            digits = found[0]
+            return (Fraction(int(digits)) if digits.isdecimal() else _decimal(digits)), None, None, None
+        case "exponent":
+            return _decimal(found[0]), None, None, None
+        case "han":
+            return _chinese(found[0]), None, None, None
+        case "ten_thousands":
+            return _ten_thousands(found[0]), None, None, None
+        case "latex":
+            top, bottom = _simple(found["top"] or found["top1"]), _simple(found["bottom"] or found["bottom1"])
+            return _mixed(found["latex_whole"], top, bottom), None, None, None
+        case "vulgar":
+            parts = unicodedata.normalize("NFKC", found["sign"]).split("⁄")
+            return _mixed(found["vulgar_whole"], Fraction(parts[0]), Fraction(parts[1])), None, None, None
+        case "parts":
+            top = _amount(found["parts_top"])
+            bottom = Fraction(100) if found["parts_bottom"] == "百" else _amount(found["parts_bottom"])
+            if bottom == 100 and top is not None and found["parts_whole"] is None:
+                return top, None, None, None  # per cent
+            whole = found["parts_whole"]
+            if whole is not None and (whole_value := _amount(whole)) is not None:
+                value = _mixed(None, top, bottom)
+                return None if value is None else whole_value + value, None, None, None
+            return (_mixed(None, top, bottom) if whole is None else None), None, None, None
+        case "mixed":
+            top, bottom = Fraction(found["mixed_top"]), Fraction(found["mixed_bottom"])
+            if top >= bottom:
+                return None, None, None, None
+            whole = _amount(found["mixed_whole"])
+            return (None if whole is None else whole + top / bottom), None, None, None
+        case "ratio":
+            top, bottom = _decimal(found["ratio_top"]), _decimal(found["ratio_bottom"])
+            return (top / bottom if bottom else None), None, bottom, top
+        case "science":
+            return _powered(_decimal(found["times"]), Fraction(10), found["science_power"]), None, None, None
+        case "power" if found["base"] is not None:
+            return _powered(Fraction(1), _decimal(found["base"]), found["power_power"]), None, None, None
+        case "power":
+            base = -_decimal(re.sub(r"[-–\s]", "", found["signed"]))
+            return _powered(Fraction(1), base, found["power_power"]), None, None, None
+    raise AssertionError(kind)
+
+
+def _decimal(digits: str) -> Fraction:
+    """Return the value of digits; of those behind the point as many count as could make a difference."""
+    whole, point, part = digits.partition(".")
+    if point and len(part) > _MOST_POWER and part.isdigit():
+        part = part[:_MOST_POWER]
+    return Fraction(f"{whole or 0}{point}{part}")
+
+
+def _number(value: Fraction | None) -> int | float | None:
+    """Return a value as a whole number, which is exact, or as the nearest float; None where it is past all floats."""
+    if value is None:
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return int(value) if value.denominator == 1 else number
+
+
+def _simple(text: str) -> Fraction | None:
+    """Return the value of digits with a sign at most."""
+    plain = re.sub(r"\s", "", text).replace("–", "-").strip("()")
+    return Fraction(plain) if _SIMPLE.fullmatch(plain) else None
+
+
+_SIMPLE = late_pattern(r"[-+]?(?:\d{1,300}(?:\.\d{1,300})?|\.\d{1,300})")
+
+
+def _mixed(whole: str | None, top: Fraction | None, bottom: Fraction | None) -> Fraction | None:
+    if top is None or not bottom:
+        return None
+    part = top / bottom
+    if whole is None:
+        return part
+    return Fraction(whole) + part if 0 <= part < 1 else None
+
+
+def _powered(times: Fraction, base: Fraction, power: str) -> Fraction | None:
+    """Return a number times a power; None where it is past all floats, or no exact one."""
+    digits = unicodedata.normalize("NFKC", power)
+    exponent = int(re.sub(r"[^-+\d]", "", digits.replace("–", "-").replace("−", "-").replace("*", "")) or "0")
+    size = max(base.numerator.bit_length(), base.denominator.bit_length(), 1)
+    if abs(exponent) * size > 4 * _MOST_POWER or (base == 0 and exponent <= 0):
+        return None
+    return times * base**exponent
+
+
+def _magnitude(plain: str, end: int, locale: str, before: str) -> tuple[tuple[Fraction, Fraction] | None, int, bool]:
+    """Return what a number is to be multiplied by and what is added, where that ends, and whether it is unclear."""
+    found = _MAGNITUDE.match(plain, end)
+    if found is None:
+        return None, end, False
+    power = _power_of(found, locale, before)
+    if power is None:
+        return None, end, found["upper"] is None or found["upper"] not in ("T",)
+    factor, added, end = power, Fraction(0), found.end()
+    least = factor
+    while (more := _AND_MORE.match(plain, end)) is not None and ODD.search(more["more"]) is None:
+        found = _MAGNITUDE.match(plain, more.end())
+        smaller = None if found is None else _power_of(found, locale, "")
+        if found is None or smaller is None or smaller >= least:
+            break
+        added, least, end = added + _decimal(more["more"]) * smaller, smaller, found.end()
+    return (factor, added), end, False
+
+
+def _power_of(found: re.Match[str], locale: str, before: str) -> Fraction | None:
+    language = _LANGUAGE.match(locale.casefold())
+    long_scale = language is not None and language[0] in _LONG_SCALE
+    if found["billion"] is not None:
+        return Fraction(10) ** (12 if long_scale else 9)
+    if found["trillion"] is not None:
+        return Fraction(10) ** (18 if long_scale else 12)
+    if found["dozen"] is not None:
+        return Fraction(12)
+    if found["mil"] is not None:
+        return Fraction(1000) if language is not None and language[0] in ("es", "pt", "gl", "ca", "ro") else None
+    if found["k"] is not None and found["k"] == "k":
+        return Fraction(1000)
+    letter = found["k"] or found["upper"]
+    if letter is not None:
+        money = re.search(rf"{_CURRENCY}\s?[-–]?\Z", before) is not None
+        return Fraction(10) ** _UPPER[letter] if money and letter in _UPPER else None
+    return next(
+        Fraction(10) ** int(name[1:]) for name, said in found.groupdict().items() if said and name[1:].isdigit()
+    )
+
+
+_MARKS = frozenset("-+–—±负零マ")
+_MINUS_WORDS = ("minus", "negative", "moins", "menos", "meno", "negativ", "négatif", "минус")
+
+
+def _sign(plain: str, start: int) -> tuple[int, int, bool]:
+    """Return the sign of a number, where the number begins with it, and whether that is unclear."""
+    tail = plain[max(0, start - 24) : start]
+    if not (_MARKS.intersection(tail[-9:]) or tail.rstrip(" ($€£¥").casefold().endswith(_MINUS_WORDS)):
+        return 1, start, False
+    found = _MINUS.search(plain, max(0, start - 24), start)
+    if found is None or found.end() != start:
+        return 1, start, False
+    sign, begin = (-1 if found["second"] else 1), start if found["second"] is None else found.start()
+    if found["mark"] is None and found["word"] is None and found["han"] is None:
+        return sign, begin, False
+    before = plain[max(0, found.start() - 16) : found.start()]
+    bare = before.rstrip(" $")
+    if found["word"] is not None:
+        word = found["word"].strip().casefold()
+        if bare.casefold().endswith(("non-", "not")):
+            return sign, begin, True
+        if word in ("negative", "negativ", "négatif") or _SIGN_FITS.search(before) is not None:
+            return -sign, found.start(), False
+        return sign, begin, False
+    if found["han"] is not None:
+        return -sign, found.start(), False
+    if found["mark"] == "±":
+        return sign, found.start(), True
+    last = bare[-1:]
+    if bare.endswith(("-(", "–(", "(-", "--")) or (found["mark"] in "-–" and before[-1:] in ("-", "–")):
+        return sign, begin, True
+    if found["gap"]:
+        if found["mark"] == "—" or found["mark"] == "+":
+            return sign, begin, False
+        alone = not plain[: found.start()].strip() and f"\n{found['mark']} " not in plain
+        fits = last in tuple("=:：＝(（≈⇒{[") if last else alone
+        return (-sign, found.start(), False) if fits else (sign, begin, False)
+    if found["mark"] == "+":
+        return sign, (begin if last and (last.isalnum() or last in ")]}%") else found.start()), False
+    touching = before[-1:]
+    number_before = last.isdigit() or last in tuple(")]}%°½¼¾") or (last == "$" and touching != " ")
+    word_before = touching.isalnum() or touching in tuple(")]}%°\"'_")
+    if number_before or (word_before and (not touching.isalpha() or _CASED.fullmatch(touching) is not None)):
+        return sign, begin, False
+    return -sign, found.start(), False
+
+
+_CASED = late_pattern(rf"[{CASED}]")
+
+
+def _is_han_number(plain: str, found: re.Match[str]) -> bool:
+    """Return true if Chinese numerals within a text are a number, and not a word or a part of one."""
+    said, end = found[0], found.end()
+    alone = len(plain) < _SHORT and _ALONE.sub("", plain) == said
+    if (said in _NOT_ONE and not alone) or (said == "一" and plain[end : end + 1] in _WORDS_OF_ONE):
+        return False
+    if said[0] != "一" and plain[max(0, found.start() - 1) : found.start()] in _COUNTS:
+        return True
+    if _STATED_BEFORE.search(plain, max(0, found.start() - 4), found.start()) is not None:
+        return True
+    return (
+        alone
+        or plain[max(0, found.start() - 1) : found.start()] == "\n"
+        or (len(said) > 1 and said[0] not in "百千万亿")
+    )
+
+
+_ALONE = late_pattern(r"\A[\s*$]*[负-]?|(?:[分点星个元]|颗星)?[\s。.*$]*\Z")
+
+
+def _chinese(text: str) -> Fraction | None:
+    """Return a Chinese numeral; None where it is none, or too long to be one.
+
+    >>> _chinese("一百二十三"), _chinese("两千"), _chinese("三点五"), _chinese("一千一万")
+    (Fraction(123, 1), Fraction(2000, 1), Fraction(7, 2), None)
+    """
+    from cn2an import cn2an
+
+    if len(text) > _LONGEST:
+        return None
+    try:
+        return Fraction(str(cn2an(text.replace("〇", "零"), "smart")))
+    except (ValueError, KeyError):  # the latter is a slip of the library on `三亿三`
+        return None
+
+
+def _amount(text: str) -> Fraction | None:
+    return Fraction(text) if _SIMPLE.fullmatch(text) else _chinese(text)
+
+
+_UNITS = {"十": 10, "百": 100, "千": 1000}
+
+
+def _ten_thousands(text: str) -> Fraction | None:
+    """Return what digits with Chinese magnitudes are; None where they are in no order.
+
+    >>> [str(_ten_thousands(each)) for each in ("3.5万亿", "2千3百", "3万5千", "1亿2000万", "2百万", "3万5")]
+    ['3500000000000', '2300', '35000', '120000000', '2000000', 'None']
+    """
+    total = section = Fraction(0)
+    pending: Fraction | None = None
+    least: Fraction | None = None
+    for digits, sign in _PIECES.findall(text.replace(" ", "")):
+        if digits:
+            if pending is not None:
+                return None
+            pending = _decimal(digits)
+        elif sign in _UNITS:
+            if pending is None:
+                return None
+            section, pending = section + pending * _UNITS[sign], None
+        else:
+            size = Fraction(10) ** {"万": 4, "亿": 8, "兆": 12}[sign]
+            here = section + (pending or 0)
+            if here:
+                if least is not None and size >= least:
+                    return None
+                total, least = total + here * size, size
+            elif least == 10**4 and size == 10**8 and total:
+                total, least = total * size, size * 10**4
+            else:
+                return None
+            section, pending = Fraction(0), None
+    return None if pending is not None else total + section
+
+
+_PIECES = late_pattern(r"(\d+(?:\.\d+)?)|([十百千万亿兆])")
+
+
+# --- which number ---
+
+_BOX = late_pattern(r"\\(?:boxed|fbox)\s{0,9}\{|\\.|[{}]", re.DOTALL)
+_HASHES = late_pattern(r"####[ \t]{0,9}(?=[^\s#])([^\n]{1,200})")
+_ENUMERATED = late_pattern(r"\(?\d{1,3}[.)]\s+(?=\S)")
+_ANSWER_TAG = late_pattern(rf"{OPENS}([^{OPENS}{CLOSES}]{{1,2000}})(?:{CLOSES}|\Z)")
+_SENTENCE = late_pattern(
+    r"(?<!max)(?<!\bca)(?<!approx)(?<!i\.e)(?<!e\.g)(?<!\b[Nn]o)(?<!\bRs)(?:(?:[.?]|!(?!\s?[=+×*/]))(?=\s)"
+    r"|;(?=\s(?![-$]?\d)))|[。；！？]|[.;!](?=\"?\Z)"
+)
+_STOP = late_pattern(r"(?<!max)(?<!\bca)(?<!approx)(?<!i\.e)(?<!e\.g)(?<!\bno)[.;!?](?=\s|\"|\Z)|[。；！？\n]")
+_ASIDE = late_pattern(r"\([^()\n]{0,200}\)")
+_WAS = late_pattern(
+    r"\(\s?(?:was|were|previously|formerly|originally|or|maybe|perhaps|possibly|not sure|before|instead of"
+    r"|down from|up from|earlier|原来|之前|或|可能)",
+    re.I,
+)
+_BARE = late_pattern(rf"\(\s?[-–$=≈]?\s?{_D}\s?%?\s?\)")
+_CUT = late_pattern(
+    r",?\s(?:because|since|as (?:the|it|a|this|there|its|that)|so that|where|which|rather than|instead of"
+    r"|checking|given that|considering|due to|although|though|but (?!(?:not )?\d)|while|for which"
+    r"|weil|denn|car|parce que|porque|da)\b|因为|由于|而不是|，?理由|--| — | – (?=[a-z])",
+    re.I,
+)
+_NEGATOR = late_pattern(
+    r"(?:(?:\bnot\b|n't\b|\bnever\b|\bneither\b|\bnor\b|\bcannot\b|\brather than|\binstead of|\bother than"
+    r"|\bexcept\b|\bwithout\b|\banything but|\bfar from|\ball but|≠|\bnicht\b|\bkein\w{0,2}\b|\bpas\b"
+    r"|\bnon\b(?! -)"
+    r"|不[会能应该值可配想]{1,3}[给打得评为是]{0,2}|不是|不等于|不为|并非|并不是|没有|不能是|绝非|不可能是|除了|而非|难以|未必)\W*(?:[\w']+\W+){0,2}\W*)\Z",
+    re.I,
+)
+_IS_NOT = late_pattern(
+    r"(?:(?:answer|result|solution)\b[^.!?\n]{0,12}(?:\bnot|n't|\bcannot)(?: be)?|(?:答案|结果)(?:并?不|绝不|不可能"
+    r"|不会)(?:是|为|等于)|anything but)\W{0,3}\Z",
+    re.I,
+)
+_TURNS = late_pattern(
+    r"[,，;；]|(?<!anything )(?<!all )\bbut\b|\bit is\b|\bit's\b|\bsondern\b|\bmais\b|\bsino\b|而是", re.I
+)
+_SCALE = late_pattern(
+    rf"(?:\s?(?:分|点|points?|pts?|marks?|stars?|punkte|puntos|балл\w{0, 2}))?\s?\(?,?\s?(?:out of|of|von|sur|de"
+    r"|su|sobre|из|/|over|on a scale of|max(?:imum)?\.?(?: of)?|(?:von|of|out of) max(?:imum|imal)?\.?|满分(?:为"
+    r"|是)?:?|共)"
+    rf"(?: (?:a |the )?(?:possible|total|maximum)(?: of)?)?\s?\Z",
+    re.I,
+)
+_UNIT = r"(?:\s?(?:[^\W\d_]{1,15}|[%°€£¥$²³*'\"\])]|[^\W\d_]{1,8}/[^\W\d_]{1,8})){0,2}"
+_SEVERAL = late_pattern(
+    rf"{_UNIT}\s?[\])}}\"'$]{{0,2}}\s?(?:[,;/~、&|]|\.\.+|…|[-–—]|(?:\b(?:or|and|to|oder|und|bis|ou|et|à|o|y|e"
+    r"|vs\.?|versus|through|then|plus or minus)\b)|±|[或和与及至到])"
+    rf"\s?(?:(?:or|and|maybe|perhaps|possibly|even|else|[a-zA-Z]\s?=)\s?)?[\[({{\"'$]{{0,2}}\s?",
+    re.I,
+)
+_OPERATOR = late_pattern(
+    r"\s?\)?\s?(?:[+×xX*·÷/^-]|:(?!\s)|\s:\s|\s[–]\s"
+    r"|plus|minus|times|divided by|multiplied by|乘以?|加上?|减去?|除以)\s?\(?\s?",
+    re.I,
+)
+_COMPOUND = late_pattern(
+    r"\s?(?:°|hours?|hrs?|h|minutes?|mins?|m|seconds?|days?|weeks?|months?|years?|feet|foot|ft|'|pounds?|lbs?"
+    r"|dollars?|euros?|kg|km|stunden?|minuten?|tage?|heures?"
+    r"|horas?|元|块|角|小时|时|分|分钟|天|年|米|公斤|斤|千克|里)\s?(?:,\s|and\s|und\s|et\s|y\s|零)?",
+    re.I,
+)
+"""Between the parts of one quantity, whose value depends on the unit that is meant."""
+_ASSIGNMENTS = late_pattern(
+    r"(?<![A-Za-z])[A-Za-z](?:_\{?\w{1,2}\}?)?\s?=[^=,;\n]{1,60}(?:,|;|\bor\b|\band\b|\boder\b|\bund\b|\bet\b"
+    r"|\bou\b|或|和|、)\s{0,3}(?:\$?[A-Za-z](?:_\{?\w{1,2}\}?)?\s?=|\Z)"
+)
+_QUOTED = late_pattern(r"\"[^\"\n]{1,400}\"|「[^「」\n]{1,400}」|『[^『』\n]{1,400}』|«[^«»\n]{1,400}»")
+_WORD = late_pattern(r"[^\W\d_]")
+_LEADING = late_pattern(
+    r"(?:[\W_]|\b(?:therefore|thus|so|hence|then|is|equals?|equal to|exactly|only|just|a|an|the|total of"
+    r"|simply|about|around|approximately|roughly|nearly|almost|some"
+    r"|[a-z](?=\s?=)|also|alors|donc|genau|ungefähr|etwa|circa|solid|strong|clear|final|score of|rating of"
+    r"|over|at least|at most|more than|less than)\b|[是为约得]|应该|应当|大约|就){0,12}\Z",
+    re.I,
+)
+_SCORE_TAIL = late_pattern(
+    r"[*_\"'\])}$]{0,3}\s?(?:\Z|[.,;:!?。，；！、\n(\[]|/|分|points?\b|pts?\b|stars?\b|out of\b|of\b|marks?\b|%"
+    r"|percent|because\b|since\b|as\b|for\b|and\b|but\b|overall\b|in total\b|here\b|[-–—]\s"
+    r"|on a\b|on the\b|星|punkte|puntos|points|sur\b|von\b|de\b|would\b|is\b|seems\b|feels\b|given\b|due\b"
+    r"|with\b|rather\b|instead\b|not\b|if\b|although\b|though\b|to\b|based\b|now\b|this\b|\||点|балл|颗|from\b)",
+    re.I,
+)
+_OF_OTHERS = late_pattern(
+    r"\b(?:student(?!'s (?:score|mark|grade))|pupil|candidate|response says|reply says|author|question"
+    r"|problem|correct answer|expected|reference|gold|maximum|max|highest|minimum|lowest|deduct\w*|loses?"
+    r"|lost|subtract\w*|takes? off|claims?|says?|said|states?|answered|wrote|writes|the answer|its answer"
+    r"|their answer|the right answer|(?:other|another|previous) (?:response|reply|answer|one))\b|学生|考生|另一|其他"
+    r"|原文|题目|正确答案|参考|标准|最高|最低|满分(?!\d+分?\)?[,，.。]?得)|扣|减",
+    re.I,
+)
+_SHORT = 80
+"""Characters of a text so short that the one number in it is what it says."""
+_BRACKETS = late_pattern(r"[\[\]{}]")
+_JSON_BEGUN = late_pattern(r"""\{\s*["']|\[\s*["{]|\[\s*\[(?!\s?[-\d.,/]+\s?\]\])""")
+_THAT_IS = late_pattern(r",?\s(?:i\.e\.|that is|namely|in other words|d\.h\.|c'est-à-dire)[,:]?\s", re.I)
+_ANOTHER = late_pattern(
+    r"\s?[,;]\s(?:and |but |while )?(?:the )?(?:response|answer|reply|student|option|model|assistant|other|second)\b",
+    re.I,
+)
+_AND_A = late_pattern(r"(?:\b(?:and|or|und|oder|et|ou|y|o)|[,/])\s(?:an?\s)?[*\"']{0,2}\Z", re.I)
+_CORRECTS = late_pattern(
+    r"\b(?:wait|actually|correction|scratch that|i mean|make that|on second thought|sorry)\b[,:;]?|\bno,"
+    r"|不对[,，]?(?:应该?是)?|更正[:：]?(?:为|应为)?|等等[,，]?|错了[,，]?|应改为",
+    re.I,
+)
+_SCALE_PHRASE = late_pattern(
+    rf"\b(?:on |using )?(?:a|the) (?:scale|range) (?:of|from) {_D} ?(?:to|-|–) ?{_D}|\({_D} ?(?:-|–"
+    rf"|to) ?{_D}\)(?=\s?[:：])|满分(?:为|是)?{_D}分?[,，]?|{_D}点満点中",
+    re.I,
+)
+_ENUMERATES = late_pattern(
+    r"\b(?:section|page|step|question|problem|part|figure|fig\.|table|chapter|example|exercise|line|criterion"
+    r"|item|task|case|equation|paragraph"
+    r"|top|room|gate|route|platform|floor|level|option|rule|version|type|phase|stage|schritt|aufgabe|étape"
+    r"|paso)\s(?:no\.?\s|number\s|#)?\Z|(?:步骤|问题|题目|例)\s?\Z",
+    re.I,
+)
+_OR_SO = late_pattern(r"\s?(?:-|–|~|\bto\b|\bor\b)\s?\d")
+_PART_OF = late_pattern(
+    r"\sof\b(?! the (?:score|points|marks))|\s(?:students|people|times|cases|experts|respondents|users"
+    r"|readers|facts|criteria|steps|sentences|words"
+    r"|lines|claims|items|questions|answers|parts)\b",
+    re.I,
+)
+_IF_THEN = late_pattern(r"\b(?:if|unless|had|were)\b", re.I)
+_WOULD = late_pattern(r"\b(?:would|could|might)\b|'d\b", re.I)
+_I_HAVE = late_pattern(r"\W{0,3}(?:I|we) (?:have|need|would|will|can)\b", re.I)
+_STARS = late_pattern(r"(?:rating|score)?:?\s?(?P<full>(?:[★⭐]\ufe0f?){1,10})[☆]{0,9}", re.I)
+_MOST_LINES = 200
+_FAR = 200
+"""So far behind a label numbers in words are looked for."""
+
+
+def read_number(text: str, locale: str, policy: Policy, scale: float | None = None) -> NumberReading:
+    r"""Return the number that a text states, or what is odd in it.
+
+    `whole`: the number that the whole text is. `last`: the last one. `final`: that of the last explicit final form
+    (`\boxed{…}`, `#### 12`, `Final answer: 12`, `<answer>12</answer>`), or else of the last label, or else the last
+    one. `stated`: the same, but instead of the last one the one that is mentioned, where no other is. With a `scale`, a
+    score is meant, up to that number.
+
+    >>> read_number("Answer: 12. Explanation: the answer 15 would be wrong", "en", "final").value
+    12
+    >>> [read_number("The student's answer is 7. I give 2 of 10.", "en", "stated", 10).value]
+    [2]
+    >>> [read_number(text, "en", "stated").value for text in ("5 or 6", "not 8", "about 42", "3+2+1=6")]
+    [None, None, None, 6]
+    """
+    plain = number_text(text, locale)
+    reader = _Reader(plain, _scan(plain, locale), policy == "stated", scale)
+    match policy:
+        case "whole":
+            return reader.whole()
+        case "last":
+            return reader.last()
+        case "final":
+            return reader.form() or reader.label(labels_of(plain)) or reader.arrived()
+        case "stated":
+            return reader.stated()
+
+
+def read_listed(piece: str, locale: str) -> NumberReading:
+    """Return the number that an element of a list states, of which `number_text` was made already."""
+    return _Reader(piece, _scan(piece, locale), True, None).stated()
+
+
+def odd_reason(reading: NumberReading, locale: str) -> str | None:
+    """Return why digits are no number, in words; None where nothing is odd."""
+    return None if reading.odd is None else odd_number(reading.odd, locale)
+
+
+class _Reader:
+    """Which of the numbers of a text is read. `strict`: about so much is no number."""
+
+    def __init__(self, plain: str, tokens: Sequence[NumberToken], strict: bool, scale: float | None) -> None:
+        self.plain = plain
+        self.tokens = tokens
+        self.strict = strict
+        self.scale = scale
+        self._starts = [token.start for token in tokens]
+        self._quotations: list[tuple[int, int]] | None = None
+
+    def between(self, start: int, end: int) -> list[NumberToken]:
+        """Return the tokens that begin between two places."""
+        return list(self.tokens[bisect_left(self._starts, start) : bisect_left(self._starts, end)])
+
+    def meant(self, start: int, end: int) -> list[NumberToken]:
+        """Return the numbers between two places without those of names (`step 2`) and of scales (`from 1 to 10`); with
+        none, those in words."""
+        every = self.between(start, end)
+        if not every:
+            return _worded_numbers(self.plain, start, min(end, start + _FAR))
+        scales = [found.span() for found in _SCALE_PHRASE.finditer(self.plain, start, end)]
+        return [
+            token
+            for token in every
+            if token.kind != "name"
+            and _ENUMERATES.search(self.plain, max(start, token.start - 20), token.start) is None
+            and not any(a <= token.start < b for a, b in scales)
+        ]
+
+    def whole(self) -> NumberReading:
+        plain = self.plain
+        if (
+            (box := self._box()) is not None
+            and _EMPTY_BEFORE.fullmatch(plain, 0, box[0])
+            and _EMPTY_BEHIND.fullmatch(plain, box[2])
+        ):
+            start, end = box[1], box[2] - 1
+        else:
+            start, end = 0, len(plain)
+        tokens = self.between(start, end)
+        if len(tokens) != 1 or is_rough(plain, tokens[0]):
+            return NOTHING
+        token = tokens[0]
+        around = _EMPTY_BEFORE.fullmatch(plain, start, token.start) and _EMPTY_BEHIND.fullmatch(plain, token.end, end)
+        return _said(token) if around else NOTHING
+
+    def last(self) -> NumberReading:
+        for token in reversed(self.tokens):
+            if token.kind != "name":
+                return _said(token)
+        return NOTHING
+
+    def arrived(self) -> NumberReading:
+        """Return the last number, where nothing is announced: nothing if it is denied to be the answer, and one in
+        words if it is the only one."""
+        token = next((token for token in reversed(self.tokens) if token.kind != "name"), None)
+        if token is None:
+            words = _worded_numbers(self.plain, 0, len(self.plain)) if len(self.plain) <= _SHORT else []
+            return (
+                _said(words[0])
+                if len(words) == 1 and words[0].value != 1 and not is_rough(self.plain, words[0])
+                else NOTHING
+            )
+        since = max(0, token.start - 40)
+        return NOTHING if _IS_NOT.search(self.plain, since, token.start) is not None else _said(token)
+
+    def form(self) -> NumberReading | None:
+        """Return what the last explicit final form says; None where none has a number."""
+        forms: list[tuple[int, int, int]] = []
+        if (box := self._box()) is not None:
+            forms.append((box[0], box[1], box[2] - 1))
+        if "####" in self.plain:
+            forms += [(found.start(), *found.span(1)) for found in _HASHES.finditer(self.plain) if self._ends(found)]
+        if OPENS in self.plain:
+            forms += [
+                (found.start(), *self._sentence(found.start(1), found.end()))
+                for found in _ANSWER_TAG.finditer(self.plain)
+            ]
+        labels = labels_of(self.plain) + (score_labels(self.plain) if self.scale is not None else [])
+        for label, most in _with_limits(self._affirmed(sorted(labels))):
+            if label.final and not (label.others and self.scale is not None):
+                forms.append((label.start, *self._sentence(label.end, most)))
+        for _, start, end in sorted(forms, reverse=True):
+            found = self.one(start, end)
+            if found is not None:
+                return found
+        return None
+
+    def label(self, labels: Sequence[Label]) -> NumberReading | None:
+        """Return what the last label announces; None where no label announces a number."""
+        labels = self._affirmed(labels)
+        found = []
+        for label, most in _with_limits(labels):
+            start, end = self._sentence(label.end, most)
+            found.append(self._awarded(label, start, end) if label.verb else self.one(start, end))
+        if labels:
+            for head in explanations(self.plain):
+                if any(said is not None for label, said in zip(labels, found, strict=True) if label.start < head):
+                    found = [said for label, said in zip(labels, found, strict=True) if label.start < head]
+                    labels = [label for label in labels if label.start < head]
+                    break
+        denied = False
+        for label, said in zip(reversed(labels), reversed(found), strict=True):
+            if said is _DENIED:
+                denied = True
+            elif said is not None:
+                return self._corrected(label, said)
+            elif label.heads and _WORD.search(self.plain, *self._sentence(label.end)) is not None:
+                return NOTHING  # `Answer: unknown`
+        return _DENIED if denied else None
+
+    def _corrected(self, label: Label, said: NumberReading) -> NumberReading:
+        """Return what is said instead in the same line: `48… wait, 42`."""
+        line_end = self.plain.find("\n", self._sentence(label.end)[0])
+        line_end = len(self.plain) if line_end < 0 else line_end
+        tokens = self.between(label.end, line_end)
+        cue = _CORRECTS.search(self.plain, tokens[0].end, line_end) if tokens else None
+        if cue is None:
+            return said
+        return self.one(*self._sentence(cue.end(), line_end)) or NOTHING
+
+    def stated(self) -> NumberReading:
+        if _JSON_BEGUN.search(self.plain) is not None:
+            return NOTHING
+        answers = labels_of(self.plain)
+        if self.scale is None:
+            found = self.form() or self.label(
+                sorted(answers + [label for label in score_labels(self.plain) if not label.verb])
+            )
+        else:
+            found = self.form() or self.label(score_labels(self.plain)) or self._of_scale()
+            if found is None:
+                found = self.label([label for label in answers if not label.others])
+        if found is _DENIED:
+            return self._opening() or NOTHING
+        return found or self._opening() or self._mentioned()
+
+    def _of_scale(self) -> NumberReading | None:
+        """Return the one number that is given as a part of the scale: `8/10`, `8 out of 10`."""
+        said: list[NumberReading] = []
+        for token, behind in zip(self.tokens, (*self.tokens[1:], None), strict=False):
+            over: Fraction | float | None = token.over
+            end = token.end
+            if (
+                over is None
+                and behind is not None
+                and behind.value == self.scale
+                and _SCALE.fullmatch(self.plain[token.end : behind.start][:_SHORT]) is not None
+            ):
+                over, end = behind.value, behind.end
+            if (
+                over is None
+                or over != self.scale
+                or is_rough(self.plain, token)
+                or self._quoted(token.start, token.end)
+            ):
+                continue
+            stop = _STOP.search(self.plain, end, end + _FAR)
+            if (stop is not None and stop[0][0] in "?？") or self._denied(token, 0) or _PART_OF.match(self.plain, end):
+                continue
+            if _SCORE_TAIL.match(self.plain, end) is None and (token.over is None or _OR_SO.match(self.plain, end)):
+                if token.over is not None:
+                    return NOTHING
+                continue
+            said.append(NumberReading(_number(token.top)) if token.over is not None else _said(token))
+        return said[0] if said and all(one == said[0] for one in said) else None
+
+    def _opening(self) -> NumberReading | None:
+        """Return the number that the first line is, where the others explain it."""
+        lines = [found.span() for found in _LINE.finditer(self.plain)]
+        if len(lines) < 2 or len(lines) > _MOST_LINES:
+            return None
+        found = [self._alone(*line) for line in lines]
+        return found[0] if found[0] is not None and not any(found[1:]) else None
+
+    def _alone(self, start: int, end: int) -> NumberReading | None:
+        """Return the number that a line is, with its unit; None where it says anything else."""
+        tokens = self.between(start, end)
+        if (
+            len(tokens) != 1
+            or is_rough(self.plain, tokens[0])
+            or not _EMPTY_BEFORE.fullmatch(self.plain, start, tokens[0].start)
+        ):
+            return None
+        token = tokens[0]
+        behind = _EMPTY_BEHIND if self.scale is None else _SCORE_END
+        if not behind.fullmatch(self.plain, token.end, end) and (
+            self.scale is not None or not _UNIT_END.fullmatch(self.plain, token.end, end)
+        ):
+            return None
+        return self._settled(token, None)
+
+    def one(self, start: int, end: int) -> NumberReading | None:
+        """Return the one number that a part of the text says; nothing where it says several; None where it has no
+        number."""
+        return self._one(start, end, anchored=True)
+
+    def _one(self, start: int, end: int, *, anchored: bool) -> NumberReading | None:
+        plain = self.plain
+        tokens = self.meant(start, end)
+        if not tokens:
+            return NOTHING if anchored and self.between(start, end) else None
+        if _ASSIGNMENTS.search(plain, start, end) is not None:
+            return NOTHING
+        restated = _THAT_IS.search(plain, tokens[0].end, end)
+        if restated is not None:
+            first = self._one(start, restated.start(), anchored=anchored)
+            return first if first not in (None, NOTHING) else self._one(restated.end(), end, anchored=True)
+        asides = [found.span() for found in _ASIDE.finditer(plain, start, end)]
+        outside = [token for token in tokens if not any(a <= token.start and token.end <= b for a, b in asides)]
+        if outside:
+            for a, b in asides:
+                inside = [token for token in tokens if a <= token.start and token.end <= b]
+                if inside and inside[0].start > outside[0].start and self._disputes(a, b, inside, outside):
+                    return NOTHING
+            tokens = outside
+        equals = [
+            place
+            for place in range(tokens[0].start - 1, tokens[-1].end + 1)
+            if plain[max(0, place) : place + 1] in ("=", "≈")
+        ]
+        cut = _CUT.search(plain, tokens[0].end, end)
+        limit = end if cut is None else cut.start()
+        equals = [
+            place
+            for place in equals
+            if start <= place < limit and plain[place - 1 : place] not in ("<", ">", "≤", "≥", "!")
+        ]
+        behind = [token for token in tokens if equals and equals[-1] < token.start < limit]
+        if behind:
+            start, tokens = equals[-1] + 1, behind
+        if all(self._denied(token, start) for token in tokens if token.start < limit):
+            limit = end
+        beyond = [token for token in tokens if token.start >= limit and not self._denied(token, start)]
+        tokens = [token for token in tokens if token.start < limit]
+        affirmed = [token for token in tokens if not self._denied(token, start)]
+        if not affirmed:
+            return _DENIED
+        if not anchored and beyond and not self._led(affirmed[0], start):
+            return NOTHING
+        return self._first_of(affirmed, tokens, start, anchored)
+
+    def _first_of(
+        self, affirmed: list[NumberToken], tokens: list[NumberToken], start: int, anchored: bool
+    ) -> NumberReading:
+        first, *others = affirmed
+        if len(others) == 0:
+            return self._settled(first, None)
+        gap = self.plain[first.end : others[0].start]
+        if (first.over is not None and _SCALE.fullmatch(gap) is not None) or _ANOTHER.match(gap) is not None:
+            return NOTHING
+        if _SCALE.fullmatch(gap) is not None and others[0].value is not None:
+            if len(others) > 1 and not self._led(first, start):
+                return NOTHING
+            return self._settled(first, others[0])
+        if (
+            not gap.strip()
+            or _COMPOUND.fullmatch(gap) is not None
+            or _OPERATOR.fullmatch(gap) is not None
+            or (_SEVERAL.fullmatch(gap) is not None and len(tokens) == len(affirmed))
+        ):
+            return NOTHING
+        if _SEVERAL.fullmatch(gap) is not None and tokens[1] is others[0]:
+            return NOTHING
+        if all(other.kind == "number" and other.value == first.value for other in others):
+            return self._settled(first, None)
+        if self.scale is not None and _AND_A.search(self.plain, first.end, others[0].start) is not None:
+            return NOTHING
+        if anchored and self._led(first, start):
+            return self._settled(first, None)
+        return NOTHING
+
+    def _led(self, token: NumberToken, start: int) -> bool:
+        """Return true if nothing that says anything stands between a place and a number."""
+        return _LEADING.fullmatch(self.plain, start, token.start) is not None
+
+    def _settled(self, token: NumberToken, over: NumberToken | None) -> NumberReading:
+        if is_rough(self.plain, token) and (
+            self.strict
+            or _BOUND.search(self.plain, max(0, token.start - 24), token.start) is not None
+            or _BOUND_BEHIND.match(self.plain, token.end) is not None
+        ):
+            return NOTHING
+        if self.scale is not None and token.kind == "number":
+            if over is not None and (over.value != self.scale or _SCORE_TAIL.match(self.plain, over.end) is None):
+                return NOTHING
+            if token.over is not None and token.top is not None and over is None:
+                if token.over == self.scale:
+                    return NumberReading(_number(token.top))
+                return _said(token) if self.scale <= 1 else NOTHING
+            if token.percent and self.scale != 100:
+                return NOTHING
+        if self._exclaimed(token) or self._in_formula(token):
+            return NOTHING
+        return _said(token)
+
+    def _exclaimed(self, token: NumberToken) -> bool:
+        """Return true if `!` behind a number is a factorial, as it is in a formula."""
+        return _FACTORIAL.match(self.plain, token.end) is not None
+
+    def _in_formula(self, token: NumberToken) -> bool:
+        """Return true if a number is a part of a formula with names, as of `x + 3`."""
+        return (
+            _FORMULA_BEFORE.search(self.plain, max(0, token.start - 8), token.start) is not None
+            or _FORMULA_BEHIND.match(self.plain, token.end) is not None
+        )
+
+    def _denied(self, token: NumberToken, start: int) -> bool:
+        since = max(start, token.start - 40)
+        ahead = self.plain[since : token.start]
+        turns = [found.end() for found in _TURNS.finditer(ahead)]
+        return _NEGATOR.search(ahead[turns[-1] :] if turns else ahead) is not None
+
+    def _disputes(self, start: int, end: int, inside: list[NumberToken], outside: list[NumberToken]) -> bool:
+        """Return true if what stands in brackets says another number for the same."""
+        aside = self.plain[start:end]
+        if _WAS.match(aside) is not None:
+            return True
+        if inside[0].percent and not outside[0].percent:
+            return False
+        one, other = inside[0].value, outside[0].value
+        if one is None or other is None or _BARE.fullmatch(aside) is None:
+            return False
+        return not any(abs(one - each) <= 0.01 * abs(each) for each in (other, other * 100, other / 100))
+
+    def _sentence(self, start: int, most: int | None = None) -> tuple[int, int]:
+        """Return where the first sentence of the first line that is not blank begins and ends."""
+        plain = self.plain
+        limit = len(plain) if most is None else most
+        begin = _NOT_BLANK.search(plain, start, limit)
+        if begin is None:
+            return start, start
+        line_end = plain.find("\n", begin.start(), limit)
+        line_end = limit if line_end < 0 else line_end
+        here = start if plain.find("\n", start, begin.start()) < 0 else begin.start()
+        stop = _SENTENCE.search(plain, here, line_end)
+        return here, line_end if stop is None else stop.start()
+
+    def _awarded(self, label: Label, start: int, end: int) -> NumberReading | None:
+        """Return the score that a verb gives; None where it gives something else."""
+        tokens = self.between(start, end)
+        if not tokens or _SCORE_TAIL.match(self.plain, tokens[0].end) is None or self._supposed(label.start, end):
+            return None
+        return self.one(start, end)
+
+    def _supposed(self, start: int, end: int) -> bool:
+        """Return true if a sentence only says how something would be if something else were."""
+        since = max(0, start - 60)
+        return _IF_THEN.search(self.plain, start, end) is not None and _WOULD.search(self.plain, since, end) is not None
+
+    def _affirmed(self, labels: Sequence[Label]) -> list[Label]:
+        """Return the labels that stand in no question and no quotation."""
+        kept = []
+        for label in labels:
+            stop = _STOP.search(self.plain, label.end, label.end + _FAR)
+            asked = stop is not None and stop[0][0] in "?？"
+            if not asked and not self._quoted(label.start, label.end):
+                kept.append(label)
+        return kept
+
+    def _quoted(self, start: int, end: int) -> bool:
+        """Return true if a part of the text is a part of a quotation."""
+        if self._quotations is None:
+            self._quotations = [found.span() for found in _QUOTED.finditer(self.plain)]
+        place = bisect_left(self._quotations, (start, 0)) - 1
+        return place >= 0 and end < self._quotations[place][1]
+
+    def _mentioned(self) -> NumberReading:
+        """Return the number of a short text, or of the last line of a longer one, in which no other stands."""
+        plain = self.plain
+        bracketed = _BRACKETS.search(_BOX_MARK.sub("", plain)) is not None and _ENCLOSED_WHOLE.fullmatch(plain) is None
+        lines = [found.span() for found in _LINE.finditer(plain)]
+        if not lines:
+            return NOTHING
+        start, end = 0, len(plain)
+        if len(plain.strip()) > _SHORT or bracketed:
+            start, end = lines[-1]
+            if bracketed and (colon := plain.rfind(":", start, end)) >= 0:
+                start = colon + 1
+                tokens = self.between(start, end)
+                if not tokens or not (
+                    _EMPTY_BEFORE.fullmatch(plain, start, tokens[0].start)
+                    and _EMPTY_BEHIND.fullmatch(plain, tokens[-1].end, end)
+                ):
+                    return NOTHING
+            elif len(lines) < 2 or end - start > _SHORT or _BRACKETS.search(plain, start, end) is not None:
+                return NOTHING
+        if self.scale is not None and (stars := _STARS.fullmatch(plain.strip())) is not None:
+            return NumberReading(len(stars["full"].replace("\ufe0f", "")))
+        number = _ENUMERATED.match(plain)
+        if number is not None and len(lines) == 1 and self.between(number.end(), end):
+            start = number.end()
+        cues = list(_CORRECTS.finditer(plain, start, end))
+        if cues and self.between(start, cues[-1].start()) and self.between(cues[-1].end(), end):
+            start = cues[-1].end()
+        said: list[NumberReading] = []
+        for begin, stop, asked in self._sentences(start, end):
+            quoted = [found.span() for found in _QUOTED.finditer(plain, begin, stop) if len(found[0].split()) > 1]
+            tokens = self.meant(begin, stop)
+            if not tokens or (self.scale is not None and _OF_OTHERS.search(plain, begin, stop) is not None):
+                continue
+            if self._supposed(begin, stop) or (self.scale is None and _I_HAVE.match(plain, begin)):
+                said.append(NOTHING)
+                continue
+            if asked:
+                continue
+            if any(a < token.start < b for a, b in quoted for token in tokens) or (
+                self.scale is not None
+                and _SCORE_TAIL.match(plain, tokens[-1 if "=" in plain[begin:stop] else 0].end) is None
+            ):
+                said.append(NOTHING)
+            elif (one := self._one(begin, stop, anchored=False)) is not _DENIED:
+                said.append(one or NOTHING)
+        return said[0] if said and all(one == said[0] for one in said) else NOTHING
+
+    def _sentences(self, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
+        at = start
+        while at < end:
+            stop = _STOP.search(self.plain, at, end)
+            until = end if stop is None else stop.start()
+            yield at, until, stop is not None and stop[0][0] in "?？"
+            at = end if stop is None else stop.end()
+
+    def _box(self) -> tuple[int, int, int] | None:
+        """Return where the last box begins, where its content does, and where it ends."""
+        if "\\" not in self.plain:
+            return None
+        open_: list[tuple[int, int, bool]] = []
+        last: tuple[int, int, int] | None = None
+        for sign in _BOX.finditer(self.plain):
+            if sign[0].endswith("{") and sign[0] != "\\{":
+                open_.append((sign.start(), sign.end(), sign[0] != "{"))
+            elif sign[0] == "}" and open_:
+                start, inside, is_box = open_.pop()
+                if is_box and (last is None or inside > last[1]):
+                    last = start, inside, sign.end()
+        return last
+
+    def _ends(self, hashes: re.Match[str]) -> bool:
+        """Return true if a number follows `####`, and no heading: alone in its line, or in the last line of all."""
+        start, end = hashes.span(1)
+        tokens = self.between(start, end)
+        if not tokens or not _EMPTY_BEFORE.fullmatch(self.plain, start, tokens[0].start):
+            return False
+        if _EMPTY_BEHIND.fullmatch(self.plain, tokens[0].end, end):
+            return True
+        return _ENUMERATED.match(hashes[1]) is None and not self.plain[end:].strip()
+
+
+_ONES = dict(
+    zip(
+        [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+            "thirteen",
+            "fourteen",
+            "fifteen",
+            "sixteen",
+            "seventeen",
+            "eighteen",
+            "nineteen",
+        ],
+        range(20),
+        strict=True,
+    )
+)
+_TENS = dict(
+    zip(["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], range(20, 100, 10), strict=True)
+)
+_PARTS_IN_WORDS = {"hal": 2, "thi": 3, "qua": 4, "fou": 4, "fif": 5, "six": 6, "eig": 8, "ten": 10}
+_TIMES = {None: 1, "hundred": 100, "thousand": 1000, "million": 10**6}
+_IN_WORDS = late_pattern(
+    rf"(?<![\w-])(?<!hundred and )(?:(?P<minus>minus|negative) )?"
+    rf"(?:(?P<tens>{'|'.join(_TENS)})(?:[- ](?P<unit>{'|'.join(list(_ONES)[1:10])}))?"
+    rf"|(?P<ones>{'|'.join(sorted(_ONES, key=len, reverse=True))}))"
+    r"(?:[ -](?P<part>hal(?:f|ves)|thirds?|quarters?|fourths?|fifths?|sixths?|eighths?|tenths?)"
+    r"| (?P<times>hundred|thousand|million)(?! and \w))?(?![\w-]| of\b)"
+    r"(?! (?:point|hundred|thousand|million|squared|cubed|mod|choose|to the power|plus|minus|times|divided)\b)",
+    re.I,
+)
+
+
+def _worded_numbers(plain: str, start: int, end: int) -> list[NumberToken]:
+    """Return the numbers in English words between two places."""
+    found = []
+    for said in _IN_WORDS.finditer(plain, start, end):
+        words = {name: word and word.casefold() for name, word in said.groupdict().items()}
+        value = (
+            _ONES[words["ones"]] if words["ones"] else _TENS[words["tens"] or ""] + _ONES.get(words["unit"] or "", 0)
+        )
+        value *= _TIMES[words["times"]]
+        if words["part"]:
+            value = _number(Fraction(value, _PARTS_IN_WORDS[words["part"][:3]])) or 0
+        found.append(NumberToken(said.start(), said.end(), "number", -value if words["minus"] else value))
+    return found
+
+
+def _with_limits(labels: Sequence[Label]) -> Iterator[tuple[Label, int | None]]:
+    """Yield labels, each with where the next one begins."""
+    for label, behind in zip(labels, (*labels[1:], None), strict=False):
+        yield label, None if behind is None or behind.start < label.end else behind.start
+
+
+def _said(token: NumberToken) -> NumberReading:
+    return NumberReading(token.value, token.odd)
+
+
+_FORMULA_BEFORE = late_pattern(
+    r"(?<![A-Za-z'])[A-Za-z]\(\Z|(?:(?<![A-Za-z'])[A-Za-zπ](?:\^\{?\d{1,3}\}?)?|\))\s?[+×*·÷/–-]\s?\Z"
+)
+_FORMULA_BEHIND = late_pattern(
+    r"\s?[+×*·÷]\s?(?:[A-Za-z](?![A-Za-z])|\(|\\|(?:sqrt|log|ln|sin|cos|tan)\b)|\s?[-–]\s?[a-z](?![A-Za-z])"
+    r"|\([a-z]|\s?[<>≤≥]=?\s?(?:\d|[a-z](?![A-Za-z]))"
+)
+_FACTORIAL = late_pattern(r"!\s?[})$=+×*/]")
+_NOT_BLANK = late_pattern(r"[^\s*#>]")
+_LINE = late_pattern(r"(?m)^[^\n]*\S[^\n]*$")
+_BOX_MARK = late_pattern(r"\\(?:boxed|fbox)\s{0,9}\{[^{}]*\}|\\[dtc]?frac\{[^{}]*\}\{[^{}]*\}|\^\{[^{}]*\}")
+_ENCLOSED_WHOLE = late_pattern(r"\s*[\[{]{1,2}[^\[\]{}]*[\]}]{1,2}\s*")
+_EMPTY_BEFORE = late_pattern(rf"[\s$*(\[]*(?:{_CURRENCY}\s?)?[\s$*(\[]*", re.I)
+_EMPTY_BEHIND = late_pattern(
+    rf"\s?(?:%|°(?:\s?[CF])?|per ?cent|prozent|{_CURRENCY}|元|euros?|dollars?)?[\s$*)\]]*[.。]?[\s$*)\]]*", re.I
+)
+_UNIT_END = late_pattern(r"\s?[^\W\d_]{1,15}(?:\s[^\W\d_]{1,15})?[*\s]*[.。]?[*\s]*")
+_SCORE_END = late_pattern(r"\s?(?:分|点|points?|pts?|stars?|/ ?\d+|%)?[\s*)\]]*[.。]?[\s*)\]]*", re.I)
+_BOUND_BEHIND = late_pattern(
+    r"\s?\+|\s(?:or more|or less|or fewer|at least|at most|and (?:above|up|over|more))\b|以上|以下", re.I
+)
+_BOUND = late_pattern(
+    r"(?:could be|might be|may be|maybe|perhaps|possibly|better than|worse than|closer to|short of|shy of"
+    r"|least|most|more than|less than|fewer than|over|under|above|below|up to|between|greater than"
+    r"|smaller than|larger than|beyond|[<>≤≥]|至少|至多|超过|不到|少于|多于|大于|小于)\s?=?\s?(?:the |a )?[$€£¥]?\s?\Z",
+    re.I,
+)

@@ -1,0 +1,164 @@
+"""Statuses of replies and of scores, the words by which providers say how a reply ended, and the one decision.
+
+| status | of | means |
+| --- | --- | --- |
+| `ok` | replies | answered, and read if something was to be read |
+| `scored` | scores | there is a value |
+| `parse_failure` | both | answered, but with no answer, or with none that could be read, also when asked once more |
+| `truncated` | both | the reply was cut off at its most tokens; a text that was cut is still scored |
+| `refused` | both | the model or its provider would not answer, or its provider withheld the answer |
+| `provider_error` | both | no answer came, or a broken one; the next run asks again |
+| `function_error` | scores | a Python function failed; the next run calls it again |
+| `undefined` | both | an expression has no value because of a reply; of a call, it was not made for that reason |
+| `not_applicable` | both | a condition ruled it out, or an expression has no value because of what the item lacks |
+
+An `undefined` score is one that failed: it is counted like one that could not be read. One that is `not_applicable` is
+no score of the item at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Final, Literal, NamedTuple, get_args
+
+OK: Final = "ok"
+SCORED: Final = "scored"
+PARSE_FAILURE: Final = "parse_failure"
+TRUNCATED: Final = "truncated"
+REFUSED: Final = "refused"
+PROVIDER_ERROR: Final = "provider_error"
+FUNCTION_ERROR: Final = "function_error"
+UNDEFINED: Final = "undefined"
+NOT_APPLICABLE: Final = "not_applicable"
+PENDING: Final = "pending"
+"""Stands in place of the status of a reply while there is no reply; no result has it."""
+
+RETRIED_NEXT_RUN: Final = (PROVIDER_ERROR, FUNCTION_ERROR)
+"""The statuses that the next run tries again, and no other: an answer that is bad stays the answer."""
+NOT_ASKED: Final = frozenset({UNDEFINED, NOT_APPLICABLE})
+"""The statuses of calls that were not made, since what they were to ask has no value."""
+
+
+class Ending(StrEnum):
+    """How a reply ended."""
+
+    STOP = "stop"
+    LENGTH = "length"
+    TOOL_CALLS = "tool_calls"
+    CONTENT_FILTER = "content_filter"
+    ERROR = "error"
+    UNKNOWN = "unknown"
+
+
+REFUSAL: Final = "refusal"
+"""The word for a reply that the provider sends in a field for refusals, and Claude's own."""
+BROKEN: Final = "error"
+"""The word for a reply with an error of its own."""
+
+WORDS: Final[Mapping[Ending, tuple[str, ...]]] = {
+    Ending.STOP: ("stop", "end_turn", "stop_sequence", "COMPLETE", "eos", "eos_token", "endoftext"),
+    Ending.LENGTH: (
+        *("length", "max_tokens", "model_length", "max_output_tokens", "model_context_window_exceeded"),
+        *("pause_turn", "compaction", "CONTINUATION"),
+    ),
+    Ending.TOOL_CALLS: ("tool_calls", "tool_use", "tool_call", "function_call"),
+    Ending.CONTENT_FILTER: (
+        *("content_filter", "content_filtered", REFUSAL, "guardrail_intervened", "sensitive", "ERROR_TOXIC"),
+        *("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR", "ESCALATION"),
+        *("OTHER", "NO_IMAGE", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "IMAGE_OTHER"),
+    ),
+    Ending.ERROR: (
+        *(BROKEN, "abort", "aborted", "network_error", "insufficient_system_resource", "ERROR_LIMIT", "TIMEOUT"),
+        *("cancelled", "load", "unload", "MALFORMED_FUNCTION_CALL", "malformed_tool_use", "malformed_model_output"),
+        *("MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MISSING_THOUGHT_SIGNATURE"),
+    ),
+    Ending.UNKNOWN: ("unknown", "FINISH_REASON_UNSPECIFIED"),
+}
+"""The words of providers. Case does not matter. Any other word is `UNKNOWN`, and so is none; those that are listed so
+tell nothing."""
+_ENDINGS: Final = {word.casefold(): ending for ending, words in WORDS.items() for word in words}
+
+
+def ending_of(word: str | None) -> Ending:
+    """Return how a reply ended, by the provider's word for it.
+
+    >>> [str(ending_of(word)) for word in ("MAX_TOKENS", "refusal", "abort", "done", None)]
+    ['length', 'content_filter', 'error', 'unknown', 'unknown']
+    """
+    return Ending.UNKNOWN if word is None else _ENDINGS.get(word.casefold(), Ending.UNKNOWN)
+
+
+def words_of(*endings: Ending) -> tuple[str, ...]:
+    """Return the words of endings in small letters, such as for a condition of SQL on `lower(finish_reason)`."""
+    return tuple(word for word, ending in _ENDINGS.items() if ending in endings)
+
+
+Form = Literal["text", "turn", "typed", "tools", "number"]
+"""What a reply is to be: a text; a turn of a conversation; a value, also of a judge; a text or calls of tools; or a
+number, such as a reward or likelihoods."""
+Content = Literal["answer", "calls", "thinking", "empty"]
+"""What a reply has: an answer; calls of tools; nothing but thinking; or nothing."""
+Reading = Literal["read", "refusal", "unread"]
+"""What the reader of a value made of a reply: the value; words that refuse an answer; or nothing."""
+READINGS: Final[Mapping[str, Reading]] = {OK: "read", REFUSED: "refusal", PARSE_FAILURE: "unread"}
+"""The readings by the status that a reader gives."""
+
+
+class Outcome(NamedTuple):
+    """What a reply is: its status; whether its text, and the value in it, may be scored; and why it is not as it should
+    be, of what the reader does not say itself."""
+
+    status: str
+    scored: bool
+    reason: str | None = None
+
+
+def reply_status(ending: Ending, content: Content, form: Form, reading: Reading) -> Outcome:
+    """Decide the status of a reply: the only place that does. `reading` counts for a value and a number alone.
+
+    >>> reply_status(Ending.LENGTH, "answer", "text", "read").status
+    'truncated'
+    >>> reply_status(Ending.STOP, "thinking", "text", "read")
+    Outcome(status='parse_failure', scored=False, reason='the reply is nothing but thinking')
+    """
+    cut = ending is Ending.LENGTH
+    if ending is Ending.ERROR:
+        return Outcome(PROVIDER_ERROR, False, "the provider broke off the reply")
+    if ending is Ending.CONTENT_FILTER:
+        return Outcome(REFUSED, False, "the provider withheld the reply")
+    answered = content in ("answer", "calls") or form == "turn"
+    empty = "the reply is nothing but thinking" if content == "thinking" else "the reply is empty"
+    if cut and not answered:
+        empty = f"{empty}: it was cut off"
+    if form in ("typed", "number") and answered and reading != "unread":
+        return Outcome(OK if reading == "read" else REFUSED, True)
+    if form in ("typed", "number") or not answered:
+        return Outcome(TRUNCATED if cut else PARSE_FAILURE, answered, None if answered else empty)
+    return Outcome(TRUNCATED if cut else OK, True)
+
+
+class Row(NamedTuple):
+    """A row of the table of endings: a form and what comes in it, and the outcome for each ending."""
+
+    form: Form
+    content: Content
+    reading: Reading
+    outcomes: Mapping[Ending, Outcome]
+
+
+def outcome_table() -> Iterator[Row]:
+    """Yield every row of the table of endings: each form with what may come in it."""
+    for form in get_args(Form):
+        contents: tuple[Content, ...] = ("answer", "thinking", "empty")
+        if form == "tools":
+            contents = ("answer", "calls", "thinking", "empty")
+        for content in contents:
+            readings: tuple[Reading, ...] = ("read",)
+            if form in ("typed", "number"):
+                readings = ("unread",)
+                if content == "answer":
+                    readings = ("read", "unread", "refusal") if form == "typed" else ("read", "unread")
+            for reading in readings:
+                found = {ending: reply_status(ending, content, form, reading) for ending in Ending}
+                yield Row(form, content, reading, found)

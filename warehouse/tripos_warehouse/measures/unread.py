@@ -1,0 +1,130 @@
+"""A figure as it would be if the replies that could not be read counted as wrong.
+
+Scores without a value are left out of a figure, so a model whose hard replies are unreadable looks better than it is.
+The same figure is taken again over the same rows, in which these scores have the worst value of their range: the lowest
+if the figure rises with the score and more is better, or if it falls with it and less is better; else the highest. If a
+figure has one score on both sides, as a gain has, or if a range has no such end, nothing can be said but the count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from tripos_compiler.language.figures import CURVES, aggregates_of, scored_by, scored_values_of
+from tripos_compiler.language.library import in_bounds
+from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Plan
+from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable, UnreadScores
+from tripos_warehouse.measures.sql import COMPARED, End, sql_of, worst_value
+from tripos_warehouse.query import Connection, query_rows
+
+RISING = frozenset(("mean", "median", "sum", "min", "max"))
+"""Aggregates of cells that fall with none of these."""
+
+
+def with_unread(connection: Connection, plan: Plan, table: MeasureTable) -> MeasureTable:
+    """Return the values of a measure with what they would be if unreadable replies counted as wrong, where a score has
+    no value. Figures that people correct, and those that count a missing score as zero, stay as they are."""
+    measure = table.measure
+    short = [row for row in table.rows if row.n < row.total]
+    if not short or measure.corrected or measure.missing == "zero":
+        return table
+    ends = worst_ends(plan, measure)
+    if ends is None:
+        rows = [replace(row, unread=UnreadScores(row.total - row.n)) if row in short else row for row in table.rows]
+    else:
+        found = _evaluated(connection, plan, measure, ends)
+        rows = [_with_unread(measure, row, found, ends) for row in table.rows]
+    return replace(table, rows=tuple(rows))
+
+
+def _with_unread(
+    measure: Measure, row: MeasureRow, found: Mapping[object, tuple[float | None, int]], ends: Ends
+) -> MeasureRow:
+    value, n = found.get((row.model, tuple(map(str, row.by))), (None, row.n))
+    if n <= row.n:
+        return row
+    wrong = measure.low == 0 and measure.high == 1 and set(ends.values()) == {"low"}
+    return replace(row, unread=UnreadScores(n - row.n, value, "wrong" if wrong else "the worst value"))
+
+
+def _evaluated(
+    connection: Connection, plan: Plan, measure: Measure, ends: Ends
+) -> dict[object, tuple[float | None, int]]:
+    """Return the value and the number of scores of every cell, with these ends in the place of unreadable scores."""
+    _, rows = query_rows(connection, sql_of(plan, measure, unread=tuple(sorted(ends.items()))))
+    return {
+        (str(row["model"]), tuple(str(row[name]) for name in measure.by)): (_value(row["value"]), int(row["n"] or 0))
+        for row in rows
+    }
+
+
+def _value(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and in_bounds(value) else None
+
+
+Ends = Mapping[str, End]
+"""The end of its range that is the worst value of each score, by name."""
+
+
+def worst_ends(plan: Plan, measure: Measure) -> Ends | None:
+    """Return the worst end of every score of a measure; None if one of them has none, or is worst at either end."""
+    measures = {each.name: each for each in plan.measures}
+    rises = {True, False}
+    found: dict[str, set[bool]] = {}
+    for figure, sign in _leaves(plan, measure.figure, not measure.lower_is_better):
+        if sign is None:
+            return None
+        found.setdefault(figure.values[0], set()).add(sign)
+    if not found or any(signs == rises for signs in found.values()):
+        return None
+    ends: dict[str, End] = {name: "low" if True in signs else "high" for name, signs in found.items()}
+    values = scored_values_of(plan)
+    for figure in aggregates_of(measure.figure, measures):
+        if figure.of is not None:
+            continue
+        end, scored = ends[figure.values[0]], scored_by(values, figure)
+        if not scored or scored[0].kind == "compare":
+            return None
+        if figure.function in COMPARED:
+            if end != "low":
+                return None
+        elif worst_value(plan, figure, scored[0], end) is None:
+            return None
+    return ends
+
+
+def _leaves(plan: Plan, figure: Figure, sign: bool | None) -> Iterator[tuple[Aggregate, bool | None]]:
+    """Yield the aggregates of scores in a figure, each with whether a higher score is better for the figure; None if
+    that is not known."""
+    match figure:
+        case Aggregate(of=None):
+            yield figure, sign
+        case Aggregate(of=inner, function=function) if inner is not None:
+            yield from _leaves(plan, inner, sign if function in RISING else None)
+        case Measured(measure=name):
+            yield from _leaves(plan, next(each.figure for each in plan.measures if each.name == name), sign)
+        case Formula(values=values):
+            for value, own in zip(values, _signs(figure, sign), strict=True):
+                yield from _leaves(plan, value, own)
+
+
+def _signs(figure: Formula, sign: bool | None) -> list[bool | None]:
+    """Return for each part of a formula whether a higher value of it is better."""
+    other = None if sign is None else not sign
+    values = figure.values
+    match figure.operator:
+        case "+" | "min" | "max" | "harmonic_mean" | "overall":
+            return [sign] * len(values)
+        case "-":
+            return [sign, other]
+        case "negate":
+            return [other]
+        case "*" | "/":
+            factors = [value.value for value in values if isinstance(value, Constant)]
+            if len(factors) == 1 and (figure.operator == "*" or isinstance(values[1], Constant)):
+                return [sign if factors[0] > 0 else other] * len(values)
+            return [None] * len(values)
+        case operator if operator in CURVES:
+            return [sign]
+    return [None] * len(values)
