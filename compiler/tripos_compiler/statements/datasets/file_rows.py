@@ -239,7 +239,8 @@ class _Reading:
         help_ = "mend the row, or the field's type"
         workbook = file.path.casefold().endswith(".xlsx")
         exact = _exact(misfit.value)
-        if exact is not None and abs(exact) >= 2**63 and (_is_integer(field) or (_is_text(field) and not workbook)):
+        long = exact is not None and not -(2**63) < exact < 2**63
+        if long and (_is_integer(field) or (_is_text(field) and not workbook)):
             message = f"row {number} of {file.path}: a whole number of `{field.name}` is beyond 64 bits"
             help_ = "put it in quotation marks, and make it `text`: the largest whole number is 9223372036854775807"
         elif exact is not None and without_optional(field.type).kind == "number":
