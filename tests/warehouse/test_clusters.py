@@ -116,19 +116,38 @@ def numbers(row: MeasureRow) -> tuple[float | None, ...]:
     return row.value, row.standard_error, row.interval_low, row.interval_high, row.items, row.n, row.total
 
 
-@settings(max_examples=sized(3, 100), deadline=None)
+def alike(some: Sequence[float | None], others: Sequence[float | None]) -> bool:
+    """Return true if numbers are those of others, but for rounding, and the same ones are missing."""
+    pairs = list(zip(some, others, strict=True))
+    return all(
+        one is other if one is None or other is None else math.isclose(one, other, rel_tol=1e-8, abs_tol=1e-9)
+        for one, other in pairs
+    )
+
+
+@settings(max_examples=sized(2, 100), deadline=None)
 @given(st.integers(0, 10**6))
 def test_a_cluster_is_one_item_to_every_figure_that_does_not_ask_which(seed: int) -> None:
     rows = drawn(seed)
+    replies = dict[tuple[str, int], int]()
     # A reply keeps its own name, by which raters are paired.
     whole = [
-        Row(r.cluster, r.cluster, r.hint, r.metric, r.evaluator, r.value, r.model, hash((r.item, r.sample)) % 10**9)
+        Row(
+            r.cluster,
+            r.cluster,
+            r.hint,
+            r.metric,
+            r.evaluator,
+            r.value,
+            r.model,
+            replies.setdefault((r.item, r.sample), len(replies)),
+        )
         for r in rows
     ]
     apart = [Row(r.item, r.item, r.hint, r.metric, r.evaluator, r.value, r.model, r.sample) for r in rows]
     for (figure, one), (_, other), (_, alone) in zip(figures(rows), figures(whole), figures(apart), strict=True):
-        assert numbers(one) == pytest.approx(numbers(other), rel=1e-9, abs=1e-12, nan_ok=True), (figure, seed)
-        assert one.value == pytest.approx(alone.value, rel=1e-9), (figure, seed)  # no value changes by it
+        assert alike(numbers(one), numbers(other)), (figure, seed)
+        assert alike((one.value,), (alone.value,)), (figure, seed)  # no value changes by it
         assert (one.n, one.total) == (alone.n, alone.total)
 
 
@@ -144,7 +163,7 @@ def clustered_error(rows: Sequence[Row]) -> tuple[float, float, int]:
     return float(values.mean()), error, many
 
 
-@settings(max_examples=sized(15, 400), deadline=None)
+@settings(max_examples=sized(8, 400), deadline=None)
 @given(st.integers(0, 10**6))
 def test_the_error_of_a_mean_is_the_cluster_robust_one(seed: int) -> None:
     rows = drawn(seed)
@@ -163,7 +182,7 @@ def test_the_error_of_a_mean_is_the_cluster_robust_one(seed: int) -> None:
         assert row.reason is not None
 
 
-@settings(max_examples=sized(2, 60), deadline=None)
+@settings(max_examples=sized(1, 60), deadline=None)
 @given(st.integers(0, 10**6))
 def test_figures_do_not_tell_in_which_order_rows_lie(seed: int) -> None:
     rows = drawn(seed, ("m", "other"))
@@ -178,7 +197,7 @@ def test_intervals_of_clusters_hold_the_truth() -> None:
     random = np.random.default_rng(5)
     plan = plan_with("measure it = mean(long)")
     held = naive = 0
-    many = sized(40, 400)
+    many = sized(20, 400)
     for _ in range(many):
         rows = []
         for cluster in range(20):

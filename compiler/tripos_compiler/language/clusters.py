@@ -149,7 +149,8 @@ class RowClusters:
 
     @cached_property
     def _datasets(self) -> Mapping[str, Dataset | Made]:
-        return {each.name: each for each in (*self.plan.datasets, *self.plan.made)}
+        found: dict[str, Dataset | Made] = {each.name: each for each in self.plan.datasets}
+        return found | {each.name: each for each in self.plan.made}
 
 
 def _own_fields(made: Made) -> set[str]:
