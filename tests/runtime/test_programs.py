@@ -43,11 +43,11 @@ NEAR = (6, 23)
 ROWS = {
     0: "c821d2a499dc272c",
     2: "f6e71e07d0bbc0f8",
-    6: "18932b1a8006d5ab",
-    8: "0d1301ba41d2b3b0",
-    9: "cb8703fe31d3f6b9",
-    16: "3e44008aafd5c05e",
-    23: "2455ca8e91cfe8fd",
+    6: "1d754f5c8d729cc7",  # since a condition on another reply is no part of what names a verdict
+    8: "d465f33a5b8ab9e5",
+    9: "3b228750f57374fa",
+    16: "1e2fa9c5191d8670",
+    23: "fbb732ae5e7d2cb3",
 }
 """The digest of the rows of a generated benchmark, but for their times, as runs kept them before programs were there;
 those of 8, 9, 16 and 23 have replies without a word, which have no value since."""

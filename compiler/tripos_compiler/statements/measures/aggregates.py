@@ -19,7 +19,7 @@ from tripos_compiler.statements.measures.dimensions import dimension_text
 from tripos_compiler.statements.measures.figure_syntax import find_aggregate, is_aggregate
 from tripos_compiler.statements.measures.normal_forms import Atom, NormalForm, atom_form, function_atom, with_missing
 from tripos_compiler.statements.measures.operands import find_among, find_choice
-from tripos_compiler.statements.measures.scales import Bounds, Scale, renamed, scale_of
+from tripos_compiler.statements.measures.scales import Bounds, Scale, scale_of
 from tripos_compiler.statements.measures.scored_values import Operand
 from tripos_compiler.statements.measures.typed_figures import (
     FigureContext,
@@ -72,7 +72,7 @@ def read_aggregate(reading: FigureContext, call: CallExpr, read: Read) -> TypedF
     if function.name == "krippendorff_alpha" and values[0].type.kind == "choice" and not values[0].type.worth:
         arguments.named.setdefault("level", "nominal")  # names without numbers have no other
     named = written_as(call)
-    scale, ends = _scale(reading, function, values[0].bounds, values[0].ends, named)
+    scale, ends = _scale(reading, function, values[0].bounds, values[0].ends)
     keeps = _keeps_scale(function)
     leaf = _leaf(function, arguments, values, judge, among)
     return TypedFigure(
@@ -128,7 +128,7 @@ def _no_aggregate(reading: FigureContext, name: Name) -> None:
 
 
 def _scale(
-    reading: FigureContext, function: AggregateFunction, declared: Bounds | None, given: Ends, named: str
+    reading: FigureContext, function: AggregateFunction, declared: Bounds | None, given: Ends
 ) -> tuple[Scale, Ends]:
     """The scale of an aggregate of values between ends, whose own scale is `declared`, and the aggregate's ends. A
     figure whose ends only follow from how it is computed, as those of a standard deviation do, or of a mean of what an
@@ -140,7 +140,7 @@ def _scale(
         return Scale(), ends
     match own:
         case (float() as least, float() as greatest) if own in (declared, function.bounds((None, None))):
-            return replace(scale_of((least, greatest), named), bounds=(low, high)), ends
+            return replace(scale_of((least, greatest)), bounds=(low, high)), ends
     return Scale((low, high)), ends
 
 
@@ -181,9 +181,9 @@ def _of_cells(
         return None
     named = written_as(call)
     if isinstance(figure, Aggregate) or not _keeps_scale(function):
-        scale, ends = _scale(reading, function, inner.scale.base, inner.scale.bounds or inner.ends, named)
+        scale, ends = _scale(reading, function, inner.scale.base, inner.scale.bounds or inner.ends)
     else:
-        scale, ends = renamed(inner.scale, named), inner.scale.bounds or inner.ends
+        scale, ends = inner.scale, inner.scale.bounds or inner.ends
     mixed = inner.mixed and _keeps_scale(function)
     options = f"{function.name} {sorted(arguments.named.items())} of cells of {sorted(figure.by)}"
     form, course = (function_atom(options, [each], function.rises) for each in (inner.form, inner.course))

@@ -33,9 +33,9 @@ from tripos_compiler.source import (
 from tripos_compiler.statements.measures import scales
 from tripos_compiler.statements.measures.aggregates import read_aggregate
 from tripos_compiler.statements.measures.figure_syntax import is_arithmetic
-from tripos_compiler.statements.measures.normal_forms import combined, constant_form, with_missing
+from tripos_compiler.statements.measures.normal_forms import called, combined, constant_form, with_missing
 from tripos_compiler.statements.measures.operands import find_measure
-from tripos_compiler.statements.measures.scales import Scale, renamed
+from tripos_compiler.statements.measures.scales import Scale
 from tripos_compiler.statements.measures.slices import read_slice
 from tripos_compiler.statements.measures.typed_figures import (
     FigureContext,
@@ -126,14 +126,14 @@ def _measured(reading: FigureContext, known: LoweredMeasure, syntax: Syntax) -> 
     measure = known.measure
     found = TypedFigure(
         Measured(measure=measure.name),
-        renamed(known.figured.scale, written_as(syntax)),
+        known.figured.scale,
         written_as(syntax),
         syntax.span,
         cells=measure.by,
         leaves=known.figured.leaves,
         mixed=known.figured.mixed,
         ends=known.figured.ends,
-        form=with_missing(known.figured.form, measure.missing),
+        form=called(with_missing(known.figured.form, measure.missing), written_as(syntax)),
         course=known.course,
     )
     reading.terms.append(Term(found.named, found.span, found.cells, frozenset()))

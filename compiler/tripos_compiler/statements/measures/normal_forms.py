@@ -213,6 +213,14 @@ def with_missing(form: NormalForm, missing: str) -> NormalForm:
     return mapped(form, lambda atom: atom if atom.missing else replace(atom, missing=missing))
 
 
+def called(form: NormalForm, named: str) -> NormalForm:
+    """Return the form of a measure or a slice under its name, if it is a single figure; any other as it is."""
+    match list(form.terms.items()):
+        case [(((Atom() as atom, 1),), value)] if value == 1:
+            return atom_form(replace(atom, named=named))
+    return form
+
+
 def with_scale(form: NormalForm, base: Bounds | None, bounds: Range, named: str) -> NormalForm:
     """Return the form of a function of figures with its scale; any other as it is."""
     match list(form.terms.items()):

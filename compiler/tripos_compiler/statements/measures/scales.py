@@ -20,15 +20,14 @@ UNIT: Bounds = (0.0, 1.0)
 @dataclass(frozen=True)
 class Scale:
     """The scale of a figure, as far as it is known. `bounds` are the least and the greatest value that it can have,
-    None where they are not known; `base` is what `named` ran over before it was weighted, and `bases` all that it may
-    pass for.
+    None where they are not known; `base` is what it ran over before it was weighted, and `bases` all that it may pass
+    for.
 
     `constant` is the value of a figure that is a number, which goes with every scale.
     """
 
     bounds: Bounds | None = None
     base: Bounds | None = None
-    named: str = ""
     bases: frozenset[Bounds] = frozenset()
     constant: float | None = None
 
@@ -38,13 +37,13 @@ class Scale:
         return self.bounds if self.bounds in self.bases else self.base
 
 
-def scale_of(bounds: Bounds | None, named: str) -> Scale:
+def scale_of(bounds: Bounds | None) -> Scale:
     """Return the scale of a figure that is no formula.
 
-    >>> scale_of((1.0, 10.0), "overall").bounds
+    >>> scale_of((1.0, 10.0)).bounds
     (1.0, 10.0)
     """
-    return Scale(bounds, bounds, named, frozenset() if bounds is None else frozenset((bounds,)))
+    return Scale(bounds, bounds, frozenset() if bounds is None else frozenset((bounds,)))
 
 
 def number(value: float) -> Scale:
@@ -62,7 +61,7 @@ def negated(scale: Scale) -> Scale:
 def added(one: Scale, other: Scale) -> Scale:
     """Return the scale of `a + b`. A base that only one of them has is that of the sum.
 
-    >>> half = scaled(scale_of((0.0, 1.0), "a"), 0.5)
+    >>> half = scaled(scale_of((0.0, 1.0)), 0.5)
     >>> added(half, half).bounds
     (0.0, 1.0)
     """
@@ -75,7 +74,7 @@ def added(one: Scale, other: Scale) -> Scale:
 def scaled(scale: Scale, factor: float) -> Scale:
     """Return the scale of `a * factor`; what comes to run from 0 to 1 passes for a scale of its own.
 
-    >>> ten = scale_of((1.0, 10.0), "overall")
+    >>> ten = scale_of((1.0, 10.0))
     >>> share = scaled(added(ten, number(-1.0)), 1 / 9)
     >>> share.bounds, share.held, ten.held
     ((0.0, 1.0), (0.0, 1.0), (1.0, 10.0))
@@ -161,11 +160,6 @@ def ends_of_formula(operator: str, parts: Sequence[Range]) -> Range:
 
 def _known(low: float, high: float) -> Bounds | None:
     return (low, high) if math.isfinite(low) and math.isfinite(high) else None
-
-
-def renamed(scale: Scale, named: str) -> Scale:
-    """Return the scale under the name of a measure, unless the measure weighs what that is the scale of."""
-    return replace(scale, named=named) if scale.bounds == scale.base else scale
 
 
 def rounded(bounds: Bounds) -> Bounds:

@@ -14,9 +14,8 @@ from tripos_compiler.statements.measures.dimensions import (
     read_dimension,
     values_of,
 )
-from tripos_compiler.statements.measures.normal_forms import sliced_form, with_missing
+from tripos_compiler.statements.measures.normal_forms import called, sliced_form, with_missing
 from tripos_compiler.statements.measures.operands import find_measure
-from tripos_compiler.statements.measures.scales import renamed
 from tripos_compiler.statements.measures.typed_figures import (
     FigureContext,
     LoweredMeasure,
@@ -57,14 +56,14 @@ def read_slice(reading: FigureContext, syntax: IndexExpr) -> TypedFigure | None:
     reading.terms.append(Term(named, syntax.span, cells, keys))
     return TypedFigure(
         Measured(measure=known.measure.name, slice=fixed),
-        renamed(figured.scale, named),
+        figured.scale,
         named,
         syntax.span,
         cells=cells,
         leaves=tuple(sliced(leaf, keys) for leaf in figured.leaves),
         mixed=figured.mixed and "metric" not in keys,
         ends=figured.ends,
-        form=sliced_form(with_missing(figured.form, known.measure.missing), fixed),
+        form=called(sliced_form(with_missing(figured.form, known.measure.missing), fixed), named),
         course=sliced_form(known.course, fixed),
     )
 
