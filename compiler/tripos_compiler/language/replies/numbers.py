@@ -605,7 +605,7 @@ _SCALE = late_pattern(
 )
 _UNIT = r"(?:\s?(?:[^\W\d_]{1,15}|[%°€£¥$²³*'\"\])]|[^\W\d_]{1,8}/[^\W\d_]{1,8})){0,2}"
 _SEVERAL = late_pattern(
-    rf"{_UNIT}\s?[\])}}\"'$]{{0,2}}\s?(?:[,;/~、&|]|\.\.+|…|[-–—]|(?:\b(?:or|and|to|oder|und|bis|ou|et|à|o|y|e"
+    rf"{_UNIT}\s?[\])}}\"'$]{{0,2}}\s?(?:[,;/~、&|→⇒]|->|=>|\.\.+|…|[-–—]|(?:\b(?:or|and|to|oder|und|bis|ou|et|à|o|y|e"
     r"|vs\.?|versus|through|then|plus or minus)\b)|±|[或和与及至到])"
     rf"\s?(?:(?:or|and|maybe|perhaps|possibly|even|else|[a-zA-Z]\s?=)\s?)?[\[({{\"'$]{{0,2}}\s?",
     re.I,
@@ -639,14 +639,14 @@ _SCORE_TAIL = late_pattern(
     r"[*_\"'\])}$]{0,3}\s?(?:\Z|[.,;:!?。，；！、\n(\[]|/|分|points?\b|pts?\b|stars?\b|out of\b|of\b|marks?\b|%"
     r"|percent|because\b|since\b|as\b|for\b|and\b|but\b|overall\b|in total\b|here\b|[-–—]\s"
     r"|on a\b|on the\b|星|punkte|puntos|points|sur\b|von\b|de\b|would\b|is\b|seems\b|feels\b|given\b|due\b"
-    r"|with\b|rather\b|instead\b|not\b|if\b|although\b|though\b|to\b|based\b|now\b|this\b|\||点|балл|颗|from\b)",
+    r"|with\b|rather\b|instead\b|not\b|if\b|although\b|though\b|to\b|based\b|now\b|this\b|\||点|балл|颗|from\b|it is\b)",
     re.I,
 )
 _OF_OTHERS = late_pattern(
     r"\b(?:student(?!'s (?:score|mark|grade))|pupil|candidate|response says|reply says|author|question"
     r"|problem|correct answer|expected|reference|gold|maximum|max|highest|minimum|lowest|deduct\w*|loses?"
     r"|lost|subtract\w*|takes? off|claims?|says?|said|states?|answered|wrote|writes|the answer|its answer"
-    r"|their answer|the right answer|(?:other|another|previous) (?:response|reply|answer|one))\b|学生|考生|另一|其他"
+    r"|their answer|the right answer|full (?:score|marks?)|(?:other|another|previous) (?:response|reply|answer|one))\b|学生|考生|另一|其他"
     r"|原文|题目|正确答案|参考|标准|最高|最低|满分(?!\d+分?\)?[,，.。]?得)|扣|减",
     re.I,
 )
@@ -1251,7 +1251,7 @@ def _said(token: NumberToken) -> NumberReading:
 
 
 _FORMULA_BEFORE = late_pattern(
-    r"(?<![A-Za-z'])[A-Za-z]\(\Z|(?:(?<![A-Za-z'])[A-Za-zπ](?:\^\{?\d{1,3}\}?)?|\))\s?[+×*·÷/–-]\s?\Z"
+    r"(?<![A-Za-z'])[A-Za-z]\(\Z|[A-Za-z]\s?/\Z|(?:(?<![A-Za-z'])[A-Za-zπ](?:\^\{?\d{1,3}\}?)?|\))\s?[+×*·÷/–-]\s?\Z"
 )
 _FORMULA_BEHIND = late_pattern(
     r"\s?[+×*·÷]\s?(?:[A-Za-z](?![A-Za-z])|\(|\\|(?:sqrt|log|ln|sin|cos|tan)\b)|\s?[-–]\s?[a-z](?![A-Za-z])"
