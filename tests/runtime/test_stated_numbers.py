@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from tests.each import each
@@ -747,3 +749,18 @@ def test_the_number_of_an_answer(text: str, typed: float | None, final: float | 
 @each("text, scale, score", SCORES)
 def test_the_score_of_a_judgement(text: str, scale: int, score: float | None) -> None:
     assert read_number(text, "en", "stated", scale).value == close(score)
+
+
+PIECES = """1|一|1 |1,|½|1/2 |8/10 |"8/10" |answer is |Score: 1. |the score of the |final answer is 5, |I give it |(5 |not 5 = |wait 5 |\\frac{
+\\boxed{|<answer>|- 5|1 million |twenty |负|百分之一|x = 1, |i.e. |a scale of 1 to |####""".replace("\n", "|").split(
+    "|"
+)
+
+
+@pytest.mark.parametrize("scale", [None, 10])
+@pytest.mark.parametrize("piece", PIECES)
+def test_a_reply_that_repeats_itself_is_read_in_time(piece: str, scale: int | None) -> None:
+    text = f"{piece * (15_000 // len(piece))} none"
+    started = time.process_time()
+    read_number(text, "en", "stated", scale)
+    assert time.process_time() - started < 5  # minutes, if it grew by the square

@@ -84,7 +84,8 @@ _TOKEN = late_pattern(
     r"|(?P<top1>\d))\s?"
     rf"(?:\{{(?P<bottom>[^{{}}]{{0,60}})\}}|(?P<bottom1>\d)))"
     r"|(?P<vulgar>(?:(?<![\d.])(?P<vulgar_whole>\d{1,300})\s?)?(?P<sign>[¼-¾⅐-⅞]))"
-    rf"|(?P<parts>(?:(?P<parts_whole>{_AMOUNT})又)?(?P<parts_bottom>{_AMOUNT})分之(?P<parts_top>[{_HAN}]{{1,30}}(?:点[{_HAN}]{{1,30}})?|{_D}))"
+    rf"|(?P<parts>(?:(?P<parts_whole>{_AMOUNT})又)?(?P<parts_bottom>{_AMOUNT})分之"
+    rf"(?P<parts_top>[{_HAN}]{{1,30}}(?:点[{_HAN}]{{1,30}})?|{_D}))"
     rf"|(?P<mixed>{_FREE}(?P<mixed_whole>\d{{1,15}}|[{_HAN}]{{1,9}}(?=又))(?:\s?又\s?"
     r"|\s(?:and\s)?)(?P<mixed_top>\d{1,9})\s?/\s?(?P<mixed_bottom>\d{1,9})(?![\d/]|\.\d))"
     rf"|(?P<ratio>{_FREE}(?P<ratio_top>{_D})\s?/\s?(?P<ratio_bottom>-?{_D})(?!\d|\s?/))"
@@ -639,14 +640,16 @@ _SCORE_TAIL = late_pattern(
     r"[*_\"'\])}$]{0,3}\s?(?:\Z|[.,;:!?。，；！、\n(\[]|/|分|points?\b|pts?\b|stars?\b|out of\b|of\b|marks?\b|%"
     r"|percent|because\b|since\b|as\b|for\b|and\b|but\b|overall\b|in total\b|here\b|[-–—]\s"
     r"|on a\b|on the\b|星|punkte|puntos|points|sur\b|von\b|de\b|would\b|is\b|seems\b|feels\b|given\b|due\b"
-    r"|with\b|rather\b|instead\b|not\b|if\b|although\b|though\b|to\b|based\b|now\b|this\b|\||点|балл|颗|from\b|it is\b)",
+    r"|with\b|rather\b|instead\b|not\b|if\b|although\b|though\b|to\b|based\b|now\b|this\b|\||点|балл|颗|from\b"
+    r"|it is\b)",
     re.I,
 )
 _OF_OTHERS = late_pattern(
     r"\b(?:student(?!'s (?:score|mark|grade))|pupil|candidate|response says|reply says|author|question"
     r"|problem|correct answer|expected|reference|gold|maximum|max|highest|minimum|lowest|deduct\w*|loses?"
     r"|lost|subtract\w*|takes? off|claims?|says?|said|states?|answered|wrote|writes|the answer|its answer"
-    r"|their answer|the right answer|full (?:score|marks?)|(?:other|another|previous) (?:response|reply|answer|one))\b|学生|考生|另一|其他"
+    r"|their answer|the right answer|full (?:score|marks?)|(?:other|another|previous) (?:response|reply|answer|one))\b"
+    r"|学生|考生|另一|其他"
     r"|原文|题目|正确答案|参考|标准|最高|最低|满分(?!\d+分?\)?[,，.。]?得)|扣|减",
     re.I,
 )
@@ -1230,13 +1233,11 @@ def _worded_numbers(plain: str, start: int, end: int) -> list[NumberToken]:
     found = []
     for said in _IN_WORDS.finditer(plain, start, end):
         words = {name: word and word.casefold() for name, word in said.groupdict().items()}
-        value = (
-            _ONES[words["ones"]] if words["ones"] else _TENS[words["tens"] or ""] + _ONES.get(words["unit"] or "", 0)
-        )
-        value *= _TIMES[words["times"]]
-        if words["part"]:
-            value = _number(Fraction(value, _PARTS_IN_WORDS[words["part"][:3]])) or 0
-        found.append(NumberToken(said.start(), said.end(), "number", -value if words["minus"] else value))
+        ones = words["ones"]
+        count = _ONES[ones] if ones else _TENS[words["tens"] or ""] + _ONES.get(words["unit"] or "", 0)
+        part = 1 if words["part"] is None else _PARTS_IN_WORDS[words["part"][:3]]
+        value = _number(Fraction(count * _TIMES[words["times"]], -part if words["minus"] else part))
+        found.append(NumberToken(said.start(), said.end(), "number", value))
     return found
 
 
