@@ -499,6 +499,7 @@ def _is_han_number(plain: str, found: re.Match[str]) -> bool:
 _ALONE = late_pattern(r"\A[\s*$]*[负-]?|(?:[分点星个元]|颗星)?[\s。.*$]*\Z")
 
 
+@lru_cache(maxsize=1024)
 def _chinese(text: str) -> Fraction | None:
     """Return a Chinese numeral; None where it is none, or too long to be one.
 
@@ -825,19 +826,14 @@ class _Reader:
 
     def label(self, labels: Sequence[Label]) -> NumberReading | None:
         """Return what the last label announces; None where no label announces a number."""
-        labels = self._affirmed(labels)
-        found = []
-        for label, most in _with_limits(labels):
-            start, end = self._sentence(label.end, most)
-            found.append(self._awarded(label, start, end) if label.verb else self.one(start, end))
-        if labels:
-            for head in explanations(self.plain):
-                if any(said is not None for label, said in zip(labels, found, strict=True) if label.start < head):
-                    found = [said for label, said in zip(labels, found, strict=True) if label.start < head]
-                    labels = [label for label in labels if label.start < head]
-                    break
+        pairs = list(_with_limits(self._affirmed(labels)))
+        if pairs and (heads := explanations(self.plain)):
+            first = next((label for label, most in pairs if self._announced(label, most) is not None), None)
+            head = next((head for head in heads if first is not None and head > first.start), len(self.plain))
+            pairs = [pair for pair in pairs if pair[0].start < head]
         denied = False
-        for label, said in zip(reversed(labels), reversed(found), strict=True):
+        for label, most in reversed(pairs):
+            said = self._announced(label, most)
             if said is _DENIED:
                 denied = True
             elif said is not None:
@@ -845,6 +841,11 @@ class _Reader:
             elif label.heads and _WORD.search(self.plain, *self._sentence(label.end)) is not None:
                 return NOTHING  # `Answer: unknown`
         return _DENIED if denied else None
+
+    def _announced(self, label: Label, most: int | None) -> NumberReading | None:
+        """Return what stands behind a label; None where that is no number."""
+        start, end = self._sentence(label.end, most)
+        return self._awarded(label, start, end) if label.verb else self.one(start, end)
 
     def _corrected(self, label: Label, said: NumberReading) -> NumberReading:
         """Return what is said instead in the same line: `48… wait, 42`."""
