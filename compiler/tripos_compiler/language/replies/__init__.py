@@ -7,6 +7,8 @@ the library read the same text alike. It is pure and knows nothing of plans.
 | --- | --- |
 | `text` | the normal form: the answer apart from the thinking, and the form in which texts are compared |
 | `locales` | how languages write numbers |
+| `number_text` | the text in which numbers are looked for |
+| `number_labels` | what announces an answer or a score |
 | `numbers` | the one scanner of numbers, and which of them a reply states |
 | `frames` | where an answer stands, and what is denied, asked, quoted or compared |
 | `choices` | the option or the name that a reply chooses |

@@ -133,7 +133,7 @@ _SCORE_VERB = late_pattern(
     r"|gets?|receives?"
     r"|warrants?|(?:i|i'd|i'll|we|we'd|would|will|can|to|me|be|is|am)\s(?:rate[ds]?|scor(?:e[ds]?|ing)"
     r"|grade[ds]?|mark(?:ed)?|say|put|go with)"
-    r"|settle on|rated|gebe|vergebe|verdient|donne|mérite|doy|merece|ставлю"
+    r"|settle on|let's say|rated|gebe|vergebe|verdient|donne|mérite|doy|merece|ставлю"
     r"|(?:reply|response|answer|essay|this|it|that|performance|work|which|he|she|they)\s(?:is|was"
     r"|would be)(?: only| easily| clearly| still)?(?=\san?\s)"
     r"|(?:so|hence|therefore|thus|overall|altogether|finally|accordingly|in total|in sum|(?:lowers?|reduces?"
@@ -143,7 +143,7 @@ _SCORE_VERB = late_pattern(
     re.I,
 )
 _SCORE_VERB_HAN = late_pattern(
-    r"(?P<verb>给予|给出|给|打|评为|评定为|判为|评|判|得(?!出)|值)(?:[了他她它出该这个其此])?(?:回答|学生|答案|作文|回复|文章)?\s{0,2}(?=\d|[零一二两三四五六七八九十])"
+    r"(?P<verb>最后|最终|取|给予|给出|给|打|评为|评定为|判为|评|判|得(?!出)|值)(?:[了他她它出该这个其此])?(?:回答|学生|答案|作文|回复|文章)?\s{0,2}(?=\d|[零一二两三四五六七八九十])"
 )
 _NO_SCORE = frozenset(
     [

@@ -84,7 +84,8 @@ _TOKEN = late_pattern(
     r"|(?P<top1>\d))\s?"
     rf"(?:\{{(?P<bottom>[^{{}}]{{0,60}})\}}|(?P<bottom1>\d)))"
     r"|(?P<vulgar>(?:(?<![\d.])(?P<vulgar_whole>\d{1,300})\s?)?(?P<sign>[¼-¾⅐-⅞]))"
-    rf"|(?P<parts>(?:(?P<parts_whole>{_AMOUNT})又)?(?P<parts_bottom>{_AMOUNT})分之(?P<parts_top>[{_HAN}]{{1,30}}(?:点[{_HAN}]{{1,30}})?|{_D}))"
+    rf"|(?P<parts>(?:(?P<parts_whole>{_AMOUNT})又)?(?P<parts_bottom>{_AMOUNT})分之"
+    rf"(?P<parts_top>[{_HAN}]{{1,30}}(?:点[{_HAN}]{{1,30}})?|{_D}))"
     rf"|(?P<mixed>{_FREE}(?P<mixed_whole>\d{{1,15}}|[{_HAN}]{{1,9}}(?=又))(?:\s?又\s?"
     r"|\s(?:and\s)?)(?P<mixed_top>\d{1,9})\s?/\s?(?P<mixed_bottom>\d{1,9})(?![\d/]|\.\d))"
     rf"|(?P<ratio>{_FREE}(?P<ratio_top>{_D})\s?/\s?(?P<ratio_bottom>-?{_D})(?!\d|\s?/))"
@@ -498,6 +499,7 @@ def _is_han_number(plain: str, found: re.Match[str]) -> bool:
 _ALONE = late_pattern(r"\A[\s*$]*[负-]?|(?:[分点星个元]|颗星)?[\s。.*$]*\Z")
 
 
+@lru_cache(maxsize=1024)
 def _chinese(text: str) -> Fraction | None:
     """Return a Chinese numeral; None where it is none, or too long to be one.
 
@@ -605,7 +607,7 @@ _SCALE = late_pattern(
 )
 _UNIT = r"(?:\s?(?:[^\W\d_]{1,15}|[%°€£¥$²³*'\"\])]|[^\W\d_]{1,8}/[^\W\d_]{1,8})){0,2}"
 _SEVERAL = late_pattern(
-    rf"{_UNIT}\s?[\])}}\"'$]{{0,2}}\s?(?:[,;/~、&|]|\.\.+|…|[-–—]|(?:\b(?:or|and|to|oder|und|bis|ou|et|à|o|y|e"
+    rf"{_UNIT}\s?[\])}}\"'$]{{0,2}}\s?(?:[,;/~、&|→⇒]|->|=>|\.\.+|…|[-–—]|(?:\b(?:or|and|to|oder|und|bis|ou|et|à|o|y|e"
     r"|vs\.?|versus|through|then|plus or minus)\b)|±|[或和与及至到])"
     rf"\s?(?:(?:or|and|maybe|perhaps|possibly|even|else|[a-zA-Z]\s?=)\s?)?[\[({{\"'$]{{0,2}}\s?",
     re.I,
@@ -639,14 +641,16 @@ _SCORE_TAIL = late_pattern(
     r"[*_\"'\])}$]{0,3}\s?(?:\Z|[.,;:!?。，；！、\n(\[]|/|分|points?\b|pts?\b|stars?\b|out of\b|of\b|marks?\b|%"
     r"|percent|because\b|since\b|as\b|for\b|and\b|but\b|overall\b|in total\b|here\b|[-–—]\s"
     r"|on a\b|on the\b|星|punkte|puntos|points|sur\b|von\b|de\b|would\b|is\b|seems\b|feels\b|given\b|due\b"
-    r"|with\b|rather\b|instead\b|not\b|if\b|although\b|though\b|to\b|based\b|now\b|this\b|\||点|балл|颗|from\b)",
+    r"|with\b|rather\b|instead\b|not\b|if\b|although\b|though\b|to\b|based\b|now\b|this\b|\||点|балл|颗|from\b"
+    r"|it is\b)",
     re.I,
 )
 _OF_OTHERS = late_pattern(
     r"\b(?:student(?!'s (?:score|mark|grade))|pupil|candidate|response says|reply says|author|question"
     r"|problem|correct answer|expected|reference|gold|maximum|max|highest|minimum|lowest|deduct\w*|loses?"
     r"|lost|subtract\w*|takes? off|claims?|says?|said|states?|answered|wrote|writes|the answer|its answer"
-    r"|their answer|the right answer|(?:other|another|previous) (?:response|reply|answer|one))\b|学生|考生|另一|其他"
+    r"|their answer|the right answer|full (?:score|marks?)|(?:other|another|previous) (?:response|reply|answer|one))\b"
+    r"|学生|考生|另一|其他"
     r"|原文|题目|正确答案|参考|标准|最高|最低|满分(?!\d+分?\)?[,，.。]?得)|扣|减",
     re.I,
 )
@@ -822,19 +826,14 @@ class _Reader:
 
     def label(self, labels: Sequence[Label]) -> NumberReading | None:
         """Return what the last label announces; None where no label announces a number."""
-        labels = self._affirmed(labels)
-        found = []
-        for label, most in _with_limits(labels):
-            start, end = self._sentence(label.end, most)
-            found.append(self._awarded(label, start, end) if label.verb else self.one(start, end))
-        if labels:
-            for head in explanations(self.plain):
-                if any(said is not None for label, said in zip(labels, found, strict=True) if label.start < head):
-                    found = [said for label, said in zip(labels, found, strict=True) if label.start < head]
-                    labels = [label for label in labels if label.start < head]
-                    break
+        pairs = list(_with_limits(self._affirmed(labels)))
+        if pairs and (heads := explanations(self.plain)):
+            first = next((label for label, most in pairs if self._announced(label, most) is not None), None)
+            head = next((head for head in heads if first is not None and head > first.start), len(self.plain))
+            pairs = [pair for pair in pairs if pair[0].start < head]
         denied = False
-        for label, said in zip(reversed(labels), reversed(found), strict=True):
+        for label, most in reversed(pairs):
+            said = self._announced(label, most)
             if said is _DENIED:
                 denied = True
             elif said is not None:
@@ -842,6 +841,11 @@ class _Reader:
             elif label.heads and _WORD.search(self.plain, *self._sentence(label.end)) is not None:
                 return NOTHING  # `Answer: unknown`
         return _DENIED if denied else None
+
+    def _announced(self, label: Label, most: int | None) -> NumberReading | None:
+        """Return what stands behind a label; None where that is no number."""
+        start, end = self._sentence(label.end, most)
+        return self._awarded(label, start, end) if label.verb else self.one(start, end)
 
     def _corrected(self, label: Label, said: NumberReading) -> NumberReading:
         """Return what is said instead in the same line: `48… wait, 42`."""
@@ -1230,13 +1234,11 @@ def _worded_numbers(plain: str, start: int, end: int) -> list[NumberToken]:
     found = []
     for said in _IN_WORDS.finditer(plain, start, end):
         words = {name: word and word.casefold() for name, word in said.groupdict().items()}
-        value = (
-            _ONES[words["ones"]] if words["ones"] else _TENS[words["tens"] or ""] + _ONES.get(words["unit"] or "", 0)
-        )
-        value *= _TIMES[words["times"]]
-        if words["part"]:
-            value = _number(Fraction(value, _PARTS_IN_WORDS[words["part"][:3]])) or 0
-        found.append(NumberToken(said.start(), said.end(), "number", -value if words["minus"] else value))
+        ones = words["ones"]
+        count = _ONES[ones] if ones else _TENS[words["tens"] or ""] + _ONES.get(words["unit"] or "", 0)
+        part = 1 if words["part"] is None else _PARTS_IN_WORDS[words["part"][:3]]
+        value = _number(Fraction(count * _TIMES[words["times"]], -part if words["minus"] else part))
+        found.append(NumberToken(said.start(), said.end(), "number", value))
     return found
 
 
@@ -1251,7 +1253,7 @@ def _said(token: NumberToken) -> NumberReading:
 
 
 _FORMULA_BEFORE = late_pattern(
-    r"(?<![A-Za-z'])[A-Za-z]\(\Z|(?:(?<![A-Za-z'])[A-Za-zπ](?:\^\{?\d{1,3}\}?)?|\))\s?[+×*·÷/–-]\s?\Z"
+    r"(?<![A-Za-z'])[A-Za-z]\(\Z|[A-Za-z]\s?/\Z|(?:(?<![A-Za-z'])[A-Za-zπ](?:\^\{?\d{1,3}\}?)?|\))\s?[+×*·÷/–-]\s?\Z"
 )
 _FORMULA_BEHIND = late_pattern(
     r"\s?[+×*·÷]\s?(?:[A-Za-z](?![A-Za-z])|\(|\\|(?:sqrt|log|ln|sin|cos|tan)\b)|\s?[-–]\s?[a-z](?![A-Za-z])"
