@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from tripos_compiler.language.replies.late_patterns import late_pattern
@@ -75,7 +76,8 @@ _TOKEN = late_pattern(
     r"(?P<date>(?<!\d)(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,4}/\d{1,2}/\d{1,4}"
     r"|\d{1,2}:\d{2}(?::\d{2})?)(?!\d)"
     rf"|(?<![\w.,]){_MONTHS}\s\d{{1,2}}(?:st|nd|rd|th)?(?![\d.])(?:,?\s\d{{4}})?|(?<![\d.,])\d{{1,2}}(?:st|nd"
-    rf"|rd|th)?\s{_MONTHS}(?:,?\s\d{{4}})?|(?<!\d)[12]\d{{3}}s(?!\w)"
+    rf"|rd|th)?\s{_MONTHS}(?:,?\s\d{{4}})?|(?<!\d)\d{{1,2}}\.\s(?:Januar|Februar|März|April|Mai|Juni|Juli"
+    r"|August|September|Oktober|November|Dezember)|(?<!\d)[12]\d{3}s(?!\w)"
     r"|(?<!\d)\d{4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|(?<!\d)\d{1,2}月\d{1,2}[日号])"
     rf"|(?P<broken>{_FREE}\d{{1,300}}(?:_\d{{1,300}})+|{_FREE}0(?:[xX][\dA-Fa-f]{{1,16}}|[bB][01]{{1,64}})(?!\w)"
     r"|\\sqrt\s?(?:\[[^\[\]]{0,9}\])?\s?(?:\{[^{}]{0,80}\}|\d)"
@@ -100,7 +102,7 @@ _ORDINAL = late_pattern(rf"(?:st|nd|rd|th)(?![{CASED}])")
 _ALGEBRA = late_pattern(
     rf"(?-i:[BDEGOPQRUXYZ](?![{CASED}\d])|[abexyznijqrwθαβλ](?![{CASED}]|\s?\d)|[xXCP](?=\d)|[π√])"
     r"|\s?(?:[π√]|\\(?:sqrt|d?frac|log|ln|sin|cos|tan|binom)\b)|\s?\^|\.?\\(?:overline|bar|dot)\b"
-    rf"|[①-⓿❶-➓₀-₉]|[{_RAISED}]"
+    rf"|的(?:平方|立方|[\d二三四五六七八九十n]{{1,3}}次方)|[①-⓿❶-➓₀-₉]|[{_RAISED}]"
     r"|\s?-?(?:hal(?:f|ves)|thirds?|quarters?|fourths?|fifths?|sixths?|sevenths?|eighths?|ninths?|tenths?|hundredths?"
     r"|squared|cubed|to the power|factorial|mod|choose|pi|remainder|by \d|r\.? ?\d|ish)(?:\b|(?<=\d))",
     re.I,
@@ -177,7 +179,8 @@ _ABOUT_BEFORE = late_pattern(
     r"|fewer) than|between"
     r"|greater than|larger than|smaller than|not (?:more|less) than|beyond|exceeds?"
     r"|etwa|ungefähr|rund|knapp|mindestens|höchstens|über|unter|fast|mehr als|weniger als"
-    r"|environ|presque|au moins|au plus|plus de|moins de|aproximadamente|cerca de|alrededor de|casi|más de|menos de)"
+    r"|environ|presque|au moins|au plus|plus de|moins de|aproximadamente|unos|unas|quase|около|примерно"
+    r"|cerca de|alrededor de|casi|más de|menos de)"
     r"\s{1,2}(?:the |a |an )?|(?:(?:could|might|may)(?: well)? be|maybe|perhaps|possibly|(?:better|worse"
     r"|higher|lower|stronger|weaker) than|closer to|short of|shy of)\s(?:a |an )?"
     r"|(?:[~≤≥≲≳∼]|(?<![=\-\w>])[<>]|(?<=\b[a-zA-Z])[<>])\s?=?\s?|(?:也许|可能|或许)是?\s?|(?:大约|大概|约为?|将近|接近|近|至少"
@@ -186,7 +189,7 @@ _ABOUT_BEFORE = late_pattern(
     re.I,
 )
 _ABOUT_AFTER = late_pattern(
-    r"\s?(?:多(?!\w)|余|[分个点元岁人米天]?(?:左右|上下|以上|以下)|[多余来几](?=[个万亿千百元人只名位米克]))"
+    r"\s?(?:多(?!\w)|余|[\u3400-\u9fff]{0,3}(?:左右|上下|以上|以下)|[多余来几](?=[个万亿千百元人只名位米克]))"
     r"|\s(?:or so|or more|or less|or fewer|at least|at most|give or take|and (?:above|up|over|more))\b"
     r"|\s?\+(?=\s|[.,;]|\Z)",
     re.I,
@@ -499,6 +502,10 @@ def _is_han_number(plain: str, found: re.Match[str]) -> bool:
 _ALONE = late_pattern(r"\A[\s*$]*[负-]?|(?:[分点星个元]|颗星)?[\s。.*$]*\Z")
 
 
+_SOME = frozenset(("一两", "两三", *(f"{one}{other}" for one, other in pairwise("一二三四五六七八九"))))
+"""Five or six, and the like."""
+
+
 @lru_cache(maxsize=1024)
 def _chinese(text: str) -> Fraction | None:
     """Return a Chinese numeral; None where it is none, or too long to be one.
@@ -508,7 +515,7 @@ def _chinese(text: str) -> Fraction | None:
     """
     from cn2an import cn2an
 
-    if len(text) > _LONGEST:
+    if len(text) > _LONGEST or text in _SOME:
         return None
     try:
         return Fraction(str(cn2an(text.replace("〇", "零"), "smart")))
@@ -625,8 +632,8 @@ _COMPOUND = late_pattern(
 )
 """Between the parts of one quantity, whose value depends on the unit that is meant."""
 _ASSIGNMENTS = late_pattern(
-    r"(?<![A-Za-z])[A-Za-z](?:_\{?\w{1,2}\}?)?\s?=[^=,;\n]{1,60}(?:,|;|\bor\b|\band\b|\boder\b|\bund\b|\bet\b"
-    r"|\bou\b|或|和|、)\s{0,3}(?:\$?[A-Za-z](?:_\{?\w{1,2}\}?)?\s?=|\Z)"
+    r"(?<![A-Za-z])[A-Za-z](?:_\{?\w{1,2}\}?|[₀-₉])?\s?=[^=,;\n]{1,60}(?:,|;|\bor\b|\band\b|\boder\b|\bund\b|\bet\b"
+    r"|\bou\b|或|和|、)\s{0,3}(?:\$?[A-Za-z](?:_\{?\w{1,2}\}?|[₀-₉])?\s?=|\Z)"
 )
 _QUOTED = late_pattern(r"\"[^\"\n]{1,400}\"|「[^「」\n]{1,400}」|『[^『』\n]{1,400}』|«[^«»\n]{1,400}»")
 _WORD = late_pattern(r"[^\W\d_]")
@@ -649,7 +656,8 @@ _OF_OTHERS = late_pattern(
     r"\b(?:student(?!'s (?:score|mark|grade))|pupil|candidate|response says|reply says|author|question"
     r"|problem|correct answer|expected|reference|gold|maximum|max|highest|minimum|lowest|deduct\w*|loses?"
     r"|lost|subtract\w*|takes? off|claims?|says?|said|states?|answered|wrote|writes|the answer|its answer"
-    r"|their answer|the right answer|full (?:score|marks?)|(?:other|another|previous) (?:response|reply|answer|one))\b"
+    r"|their answer|the right answer|full (?:score|marks?)|(?:other|another|previous) (?:response|reply"
+    r"|answer|one))\b"
     r"|学生|考生|另一|其他"
     r"|原文|题目|正确答案|参考|标准|最高|最低|满分(?!\d+分?\)?[,，.。]?得)|扣|减",
     re.I,
