@@ -36,7 +36,9 @@ def test_a_grade_counts_in_every_score_that_applies(
     monkeypatch.chdir(tmp_path)
     lines = SPEC.splitlines()
     written = [line for line in lines if not line.startswith("  score") or line.split()[1] in kept.split()]
-    Path("s.tripos").write_text("\n".join(written).replace("mean(every)", f"mean({kept.split(maxsplit=1)[0]})"), "utf-8")
+    Path("s.tripos").write_text(
+        "\n".join(written).replace("mean(every)", f"mean({kept.split(maxsplit=1)[0]})"), "utf-8"
+    )
     rows = [{"question": f"question {place}", "flag": flag} for place, flag in enumerate(FLAGS)]
     Path("items.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
     done = tripos("run", "s.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:a")

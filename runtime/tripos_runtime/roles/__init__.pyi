@@ -19,7 +19,7 @@ from .provenance import (
     makers_of as makers_of,
     making_binding as making_binding,
 )
-from .reply_lengths import (
+from .length_bounds import (
     ReplyLength as ReplyLength,
     reply_lengths as reply_lengths,
 )
