@@ -218,7 +218,10 @@ def test_what_a_provider_says_of_a_row_steers_no_terminal(
 def test_half_of_a_character_is_refused(echo: Path, tripos: Command) -> None:
     write_rows(echo, {"whole": "\U0001f600", "half": "half \ud800 and \udfff"})
     done = tripos("check", "echo.tripos")
-    assert done.code == 2 and "line 2 of items.jsonl cannot be read exactly: a text has half of a character" in " ".join(done.err.split())
+    assert (
+        done.code == 2
+        and "line 2 of items.jsonl cannot be read exactly: a text has half of a character" in " ".join(done.err.split())
+    )
 
 
 def test_a_secret_is_not_asked_for_by_a_row(echoed: Path) -> None:
