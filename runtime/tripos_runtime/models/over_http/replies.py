@@ -19,6 +19,13 @@ MOST_TOKENS = 10**12
 MOST_USD = 10**6
 """More than this for one call is a mistake of the provider: its tokens or its cost are unknown."""
 
+THOUGHTS = ("reasoning_content", "reasoning", "thinking", "thinking_blocks", "reasoning_details")
+"""The fields of a message that say what was thought. A provider that has several says the same in each."""
+THINKING_PARTS = ("thinking", "reasoning", "thought")
+"""The types of parts of a content that are thinking."""
+_THOUGHT = ("thinking", "text", "summary", "content", "reasoning")
+"""The names under which the text of a thought stands in it."""
+
 
 def parsed(body: bytes) -> Any:
     """Return the JSON value of a body. Raises `ValueError`.
@@ -98,19 +105,20 @@ def read_reply(
         messages = [_part(choice, "message") for choice in choices]
         texts = [said_with_calls(each, text, tools) for each, text in zip(messages, texts, strict=True)]
     told = [_token_probabilities(choice) for choice in choices]
+    thoughts = [thinking_of(_part(choice, "message")) for choice in choices]
     if len(choices) == 1:
-        return Reply(texts[0], served, endings[0], tokens_in, tokens_out, cost, reasoning, told[0])
+        return Reply(texts[0], served, endings[0], tokens_in, tokens_out, cost, reasoning, told[0], thoughts[0])
     prompt_cost = price.cost_usd(tokens_in or 0, 0, min(_cached(usage), tokens_in or 0)) if price is not None else 0.0
     outs, hidden = _shares(tokens_out, texts), _shares(reasoning, texts)
     costs = _cost_shares(cost, prompt_cost, outs)
     others = tuple(
         Reply(
             *(texts[at], served, endings[at], None if tokens_in is None else 0),
-            *(outs[at], costs[at], hidden[at], told[at]),
+            *(outs[at], costs[at], hidden[at], told[at], thoughts[at]),
         )
         for at in range(1, len(texts))
     )
-    return Reply(texts[0], served, endings[0], tokens_in, outs[0], costs[0], hidden[0], told[0], others)
+    return Reply(texts[0], served, endings[0], tokens_in, outs[0], costs[0], hidden[0], told[0], thoughts[0], others)
 
 
 def _cost_shares(cost: float | None, prompt_cost: float, outs: Sequence[int | None]) -> list[float | None]:
@@ -141,6 +149,33 @@ def _text(choice: Mapping[str, Any]) -> str:
         content = "".join(str(part.get("text", "")) for part in content if _is_text(part))
     found = content or message.get("refusal")
     return whole(found) if isinstance(found, str) else ""
+
+
+def thinking_of(message: Mapping[str, Any]) -> str | None:
+    """Return the thinking that a message has in fields of its own, or in parts of its content; None where it has none.
+    Fields that say the same in two forms are read once.
+
+    >>> thinking_of({"content": "B", "reasoning_content": "A? No."})
+    'A? No.'
+    >>> thinking_of({"content": [{"type": "thinking", "thinking": "A?"}, {"type": "text", "text": "B"}]})
+    'A?'
+    """
+    fields = (_thought(message.get(name)) for name in THOUGHTS)
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    inside = _thought([part for part in parts if isinstance(part, dict) and part.get("type") in THINKING_PARTS])
+    return next((whole(found) for found in (*fields, inside) if found.strip()), None)
+
+
+def _thought(value: Any) -> str:
+    """Return the text of a thought, in whichever form it comes; of one that is hidden, nothing."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "\n\n".join(filter(None, map(_thought, value)))
+    if isinstance(value, dict):
+        return next((found for name in _THOUGHT if (found := _thought(value.get(name)))), "")
+    return ""
 
 
 def _token_probabilities(choice: Mapping[str, Any]) -> str | None:
