@@ -278,7 +278,7 @@ def reply_parts(raw: str, form: Form, thinking: str | None = None) -> ReplyText:
     else:
         parts = ReplyText.parse(raw)
     thoughts = "\n\n".join(each for each in (thinking, parts.thinking) if each and each.strip())
-    return replace(parts, thinking=thoughts or parts.thinking)
+    return replace(parts, thinking=thoughts or None)
 
 
 def content_of(text: str, form: Form, *, thought: bool = False) -> Content:

@@ -54,7 +54,7 @@ def talk_of(row: Row) -> Answer:
 
 def draft_of(row: Row) -> Draft:
     """Return the first reply that a row of `drafts` is, which could not be read."""
-    return Draft({name: row.get(name) for name in DRAFT})
+    return Draft({name: row[name] for name in DRAFT})
 
 
 def messages_of(row: Row) -> tuple[Message, ...]:
