@@ -20,7 +20,7 @@ from tripos_runtime.asking.question import (
     as_one_text,
     reply_parts,
 )
-from tripos_runtime.asking.statuses import OK, TRUNCATED
+from tripos_runtime.asking.statuses import FAILED, OK, REFUSED, TRUNCATED
 from tripos_runtime.models import Message
 
 DRAFT: Final = (
@@ -35,7 +35,8 @@ def answer_of(row: Row, question: PreparedQuestion) -> Answer:
     if row["reply"] is None:
         return Answer(row["status"], None, None, as_one_text(messages_of(row)), {"error": row["error"]})
     outcome = question.read(row)
-    status = row["status"] if outcome.scored else outcome.status
+    # A reply that was refused elsewhere, as one of a log, may read like any other.
+    status = row["status"] if outcome.scored and row["status"] in (REFUSED, FAILED) else outcome.status
     return answer_given(outcome, row["reply"], status, as_one_text(messages_of(row)), {"error": row["error"]})
 
 

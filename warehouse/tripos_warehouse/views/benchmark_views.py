@@ -95,10 +95,9 @@ _COMPARISONS = """
 _TURNS = """
   {context},
   turn.step, turn.conversation_number, turn.number, turn.role, turn.model, turn.text, turn.thinking as reply_thinking,
-  turn.left_out, turn.status, turn.error, turn.finish_reason, turn.model_served, turn.attempts, turn.tokens_in, turn.tokens_out,
-  turn.tokens_reasoning, turn.cost_usd, turn.latency_s, turn.item_id, turn.conversation_id, turn.turn_id,
-  turn.run_id, turn.shown_run,
-  turn.fingerprint, turn.created_at
+  turn.left_out, turn.status, turn.error, turn.finish_reason, turn.model_served, turn.attempts, turn.tokens_in,
+  turn.tokens_out, turn.tokens_reasoning, turn.cost_usd, turn.latency_s, turn.item_id, turn.conversation_id,
+  turn.turn_id, turn.run_id, turn.shown_run, turn.fingerprint, turn.created_at
 """
 _CONVERSATIONS = """
   {context},
