@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ from hypothesis import given, strategies as st
 from tests.reply_readers import TYPES
 from tests.runtime.contract_server import Server, answering, serving
 from tests.runtime.small_runs import Script, SmallRun, run_small
-from tripos_compiler.plan import Settings
+from tripos.api.compilation import find_spec
+from tripos_compiler.plan import Settings, ToolCall, write_calls
 from tripos_compiler.statements.analysis import fingerprints
 from tripos_runtime.asking.plan_questions import calls_reader, reply_reader
 from tripos_runtime.asking.question import PreparedQuestion, ReadOutcome
@@ -300,3 +302,68 @@ def test_a_closed_thought_before_a_reply_changes_nothing(
     plain = question.read({"reply": answer, "finish_reason": ended})
     after = question.read({"reply": f"{marks[0]}{thought}{marks[1]}\n\n{answer}", "finish_reason": ended})
     assert told(after) == told(plain)
+
+
+PINGED = """\
+benchmark pinged "1.0.0" { languages en }
+role candidate compared
+tool ping from "shop.py:ping" pure "Ping" { place text }
+dataset item from "items.jsonl" { question text, key choice(A, B) secret, shop json }
+scenario one {
+  over item
+  ask reply by candidate {
+    tools  ping
+    prompt "{{ item.question }}"
+    state  item.shop at most 2 turns
+  }
+  score calls = length(reply.calls)
+  score said  = words(reply.text)
+}
+"""
+
+
+def test_a_model_that_calls_tools_is_shown_the_answer_of_its_own_turn(tmp_path: Path) -> None:
+    """The thinking stands in the text beside the calls."""
+
+    def said(request: Request) -> str:
+        text = "<think>Perhaps.</think> Done." if len(request.messages) > 1 else "<think>A? No.</think> I ask."
+        made = [] if len(request.messages) > 1 else [ToolCall("ping", {"place": "Rome"})]
+        return write_calls(text, made)
+
+    files = {"items.jsonl": [{**ROWS[0], "shop": {}}], "shop.py": "def ping(state, place):\n    return 1\n"}
+    came = SimpleNamespace(state={}, text="pong", failed=False)
+    made = run_small(tmp_path, PINGED, files, script=said, functions={"tool ping": lambda state, given: came})
+    assert values(made) == {"calls": 1.0, "said": 1.0}
+    assert not any("think" in content for chat in made.sent("a") for _, content in chat)
+    assert any("<think>" in row["reply"] for row in made.table("samples"))
+
+
+LEAK = """\
+benchmark demo "1.0.0" { languages en }
+role candidate compared
+role tutor
+dataset item from "items.jsonl" { question text, key choice(A, B) secret }
+scenario sums {
+  over item
+  ask hint by tutor { prompt "Give a hint for {{ item.question }}, whose answer is {{ item.key }}." }
+  ask reply by candidate { prompt "{{ item.question }} Hint: {{ HINT }}" }
+  score right = contains(reply.text, item.key)
+}
+"""
+
+
+@pytest.mark.parametrize("part", ["hint.text", "hint.raw", "default(hint.thinking, item.question)"])
+def test_every_part_of_a_reply_is_as_secret_as_the_reply(tmp_path: Path, part: str) -> None:
+    (tmp_path / "items.jsonl").write_text(json.dumps(ROWS[0]), "utf-8")
+    (tmp_path / "s.tripos").write_text(LEAK.replace("HINT", part), "utf-8")
+    assert {each.code for each in find_spec(str(tmp_path / "s.tripos")).compile().diagnostics} == {"E0501"}
+
+
+def test_an_adopted_reply_keeps_its_thinking(tmp_path: Path) -> None:
+    """Another name of the scenario asks for nothing."""
+    old = run(tmp_path, replies(thinking="Let me see."))
+    renamed = SPEC.replace("scenario free", "scenario open").replace("scenario letter", "scenario chosen")
+    new = run_small(tmp_path, renamed, {"items.jsonl": ROWS}, script=replies(), before=old, judge="j")
+    assert sum(new.asked.values()) == 0
+    assert {row["thinking"] for row in new.table("samples")} == {"Let me see."}
+    assert values(new)["thought"] == 3.0
