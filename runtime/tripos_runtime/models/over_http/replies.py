@@ -111,11 +111,9 @@ def read_reply(
     prompt_cost = price.cost_usd(tokens_in or 0, 0, min(_cached(usage), tokens_in or 0)) if price is not None else 0.0
     outs, hidden = _shares(tokens_out, texts), _shares(reasoning, texts)
     costs = _cost_shares(cost, prompt_cost, outs)
+    none = None if tokens_in is None else 0
     others = tuple(
-        Reply(
-            *(texts[at], served, endings[at], None if tokens_in is None else 0),
-            *(outs[at], costs[at], hidden[at], told[at], thoughts[at]),
-        )
+        Reply(texts[at], served, endings[at], none, outs[at], costs[at], hidden[at], told[at], thoughts[at])
         for at in range(1, len(texts))
     )
     return Reply(texts[0], served, endings[0], tokens_in, outs[0], costs[0], hidden[0], told[0], thoughts[0], others)
