@@ -15,10 +15,11 @@ from tests.reply_readers import TYPES
 from tests.runtime.contract_server import Server, answering, serving
 from tests.runtime.small_runs import Script, SmallRun, run_small
 from tripos.api.compilation import find_spec
-from tripos_compiler.plan import Settings, ToolCall, write_calls
+from tripos_compiler.plan import BoolType, Settings, ToolCall, write_calls
 from tripos_compiler.statements.analysis import fingerprints
 from tripos_runtime.asking.plan_questions import calls_reader, reply_reader
 from tripos_runtime.asking.question import PreparedQuestion, ReadOutcome
+from tripos_runtime.asking.stored_rows import answer_of
 from tripos_runtime.models import Message, Reply, Request
 from tripos_runtime.models.opening import open_model
 
@@ -367,3 +368,11 @@ def test_an_adopted_reply_keeps_its_thinking(tmp_path: Path) -> None:
     assert sum(new.asked.values()) == 0
     assert {row["thinking"] for row in new.table("samples")} == {"Let me see."}
     assert values(new)["thought"] == 3.0
+
+
+@pytest.mark.parametrize(("kept", "now"), [("parse_failure", "ok"), ("ok", "ok"), ("refused", "refused")])
+def test_a_kept_reply_has_the_status_of_its_reading_but_one_that_was_refused(kept: str, now: str) -> None:
+    question = PreparedQuestion(None, None, Settings(), {}, reply_reader(BoolType(), (), "en"), "typed")
+    row = {"reply": f"{THOUGHT}Yes.", "finish_reason": "stop", "status": kept, "messages": "[]", "error": None}
+    found = answer_of(row, question)
+    assert (found.status, found.text, found.value, found.raw) == (now, "Yes.", True, f"{THOUGHT}Yes.")
