@@ -193,6 +193,7 @@ def _call(status: str, chance: random.Random) -> Row:
         "tokens_in": None if failed else 180,
         "tokens_out": None if failed else chance.randint(60, 240),
         "tokens_reasoning": None,
+        "thinking": None,
         "cost_usd": None if failed else chance.randint(1, 30) / 10_000,
         "latency_s": None if failed else round(chance.lognormvariate(0, 0.5), 3),
         "created_at": AT,

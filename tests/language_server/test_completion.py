@@ -91,7 +91,7 @@ def test_a_later_step_is_not_proposed(editor: Editor) -> None:
 def test_fields_are_proposed_after_a_dot(editor: Editor) -> None:
     with editor.edited("quiz.tripos", "words(reply.said) > 3", "words(reply.) > 3"):
         found = editor.completions("quiz.tripos", "words(reply.|) > 3", ".")
-    assert set(found) == {"said", "sure", "text", "prompt"}
+    assert set(found) == {"said", "sure", "text", "thinking", "raw", "prompt"}
 
 
 def test_fields_are_proposed_in_a_placeholder_that_is_not_closed(editor: Editor) -> None:

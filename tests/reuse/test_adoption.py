@@ -142,7 +142,14 @@ def reads(errors: dict[str, str]) -> PreparedQuestion:
 
 KEPT = {"reply": "second", "finish_reason": None}
 DRAFT = {**dict.fromkeys(("finish_reason", "model_served", "attempts", "tokens_in", "tokens_out")), "reply": "first"}
-DRAFT |= {"logprobs": None, "tokens_reasoning": None, "cost_usd": None, "latency_s": None, "error": "no JSON"}
+DRAFT |= {
+    "thinking": None,
+    "logprobs": None,
+    "tokens_reasoning": None,
+    "cost_usd": None,
+    "latency_s": None,
+    "error": "no JSON",
+}
 
 
 @pytest.mark.parametrize(

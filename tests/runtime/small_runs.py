@@ -22,7 +22,7 @@ from tripos_runtime.roles.binding import bind
 from tripos_runtime.scheduling.calling import Called, Stopped
 
 NOTHING: Mapping[str, str] = {}
-Script = Callable[[Request], str | ModelError]
+Script = Callable[[Request], str | Reply | ModelError]
 """What a model replies to a request."""
 Row = Mapping[str, Any]
 
@@ -68,6 +68,8 @@ class ScriptedCaller:
         said = self.script(request)
         if isinstance(said, ModelError):
             raise said
+        if isinstance(said, Reply):
+            return Called(said, 1, 0.1)
         others = tuple(Reply(said, self.model.name, "stop", 0, 5, 0.0) for _ in range(request.samples - 1))
         return Called(Reply(said, self.model.name, "stop", 10, 5, 0.0, others=others), 1, 0.1)
 

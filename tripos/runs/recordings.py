@@ -13,7 +13,7 @@ from tripos.runs.asked_with import AskedWith
 from tripos.ui import Failure
 from tripos_compiler.plan import Ask, Compare, Converse, DeclaredSettings, Grade, Plan, Settings, Verdict
 from tripos_compiler.source import dataclass
-from tripos_runtime.asking import Questions
+from tripos_runtime.asking import Questions, shown_again
 from tripos_runtime.models import Model, ModelError, Reply
 from tripos_runtime.models.mocks import ASSISTANT, ReplayModel, request_key
 from tripos_warehouse.errors import StoreError
@@ -189,13 +189,13 @@ def _recorded(call: RecordedCall, settings: Settings) -> Iterator[Recorded]:
     if second is not None:
         # Where the first reply stayed the better one the second is not kept: the first says the same once more.
         own = replace(second, usage=second.usage.without(first.usage))
-        yield Recorded(key([*said, (ASSISTANT, first.text)]), call.made_at, _body(own))
+        yield Recorded(key([*said, (ASSISTANT, shown_again(first.text))]), call.made_at, _body(own))
 
 
 def _body(reply: RecordedReply) -> bytes:
     usage = reply.usage
     counts = [usage.tokens_in, usage.tokens_out, usage.tokens_reasoning]
-    return orjson.dumps([reply.text, reply.model_served, reply.finish_reason, *counts, reply.logprobs])
+    return orjson.dumps([reply.text, reply.model_served, reply.finish_reason, *counts, reply.logprobs, reply.thinking])
 
 
 def _answer(body: bytes) -> Reply | ModelError:
@@ -203,5 +203,5 @@ def _answer(body: bytes) -> Reply | ModelError:
     if isinstance(found, dict):
         code, _, message = found["error"].partition(" ")
         return ModelError(code, message, "the provider refused this when it was recorded", status="refused")
-    text, served, finish_reason, tokens_in, tokens_out, tokens_reasoning, logprobs = found
-    return Reply(text, served or "", finish_reason, tokens_in, tokens_out, 0.0, tokens_reasoning, logprobs)
+    text, served, finish_reason, tokens_in, tokens_out, tokens_reasoning, logprobs, thinking = found
+    return Reply(text, served or "", finish_reason, tokens_in, tokens_out, 0.0, tokens_reasoning, logprobs, thinking)

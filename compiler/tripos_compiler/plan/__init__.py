@@ -172,6 +172,7 @@ from tripos_compiler.plan.sharing import (
     written_parts,
 )
 from tripos_compiler.plan.steps import (
+    REPLY_PARTS,
     Ask,
     Column,
     Compare,
@@ -232,6 +233,7 @@ __all__ = [
     "REFUSAL",
     "REFUSED",
     "REPLIED",
+    "REPLY_PARTS",
     "RESERVED",
     "RETRIED_NEXT_RUN",
     "SAID",

@@ -8,10 +8,24 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tripos_compiler.plan.base import Part
-from tripos_compiler.plan.expressions import ChoiceType, Each, Expr, Loop, RecordType, Texts, Type
+from tripos_compiler.plan.expressions import (
+    ChoiceType,
+    Each,
+    Expr,
+    Loop,
+    OptionalType,
+    RecordType,
+    Texts,
+    TextType,
+    Type,
+)
 from tripos_compiler.plan.likelihoods import weighed_fields
 from tripos_compiler.plan.settings import DeclaredSettings
 from tripos_compiler.plan.tool_calls import Tool
+
+REPLY_PARTS: Mapping[str, Type] = {"text": TextType(), "thinking": OptionalType(of=TextType()), "raw": TextType()}
+"""The parts of a reply, as expressions see them: the answer, the thinking, and the whole byte for byte. A field of a
+value that is called so comes before them."""
 
 
 class Shots(Part):

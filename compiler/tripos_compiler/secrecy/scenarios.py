@@ -13,6 +13,7 @@ from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.language import expressions_of, looped, subexpressions
 from tripos_compiler.plan import (
+    REPLY_PARTS,
     Ask,
     Call,
     Column,
@@ -155,7 +156,7 @@ class Following:
         if step.role in self.compared:  # it knows what it may know, or was told what it may not, which is reported
             said, whether = parted(said)[1], parted(whether)[1]
             reply = self._written(step.name, name)
-        fields = dict.fromkeys(("text", "value", "turns"), Flow(reply))
+        fields = dict.fromkeys((*REPLY_PARTS, "value", "turns"), Flow(reply))
         if (read := step.read_as) is not None and read.kind == "record":
             fields |= dict.fromkeys(read.fields, Flow(reply))
         fields["prompt"] = Flow(union(said, whether))

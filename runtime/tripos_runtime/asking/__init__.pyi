@@ -53,6 +53,7 @@ from .question import (
     Lane as Lane,
     PreparedQuestion as PreparedQuestion,
     ReadOutcome as ReadOutcome,
+    answer_given as answer_given,
     as_one_text as as_one_text,
     dumps as dumps,
     recorded_answer as recorded_answer,
@@ -66,6 +67,7 @@ from .reply import (
     first_replies as first_replies,
     run_reply as run_reply,
     settled as settled,
+    shown_again as shown_again,
 )
 from .shots import (
     chosen_rows as chosen_rows,

@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from tripos_compiler.language import Placeholders, Unavailable
+from tripos_compiler.language.replies.text import ReplyText
 from tripos_compiler.plan import (
     READINGS,
     Content,
@@ -26,6 +27,7 @@ from tripos_compiler.plan import (
     read_token_probabilities,
     reply_status,
     said_calls,
+    write_calls,
 )
 from tripos_compiler.source import dataclass
 from tripos_runtime.asking.other_replies import OtherStore
@@ -42,13 +44,13 @@ UNUSED: dict[str, Any] = {
     "latency_s": None,
 }
 NO_REPLY: dict[str, Any] = (
-    dict.fromkeys(("reply", "parsed", "error", "finish_reason", "model_served", "logprobs")) | UNUSED
+    dict.fromkeys(("reply", "thinking", "parsed", "error", "finish_reason", "model_served", "logprobs")) | UNUSED
 )
 
 SENT_ANEW: dict[str, Any] = {"adopted_from": None, "reused_from": None, "batch_id": None}
 """The columns of a result that was asked for."""
 
-OF_CALL = ("finish_reason", "model_served", "logprobs", *UNUSED, "error")
+OF_CALL = ("thinking", "finish_reason", "model_served", "logprobs", *UNUSED, "error")
 """Facts of a call beside its reply."""
 
 Lane = tuple[str, str]
@@ -58,17 +60,19 @@ Lane = tuple[str, str]
 @dataclass(frozen=True)
 class ReadOutcome:
     """The result of reading a reply: a value, or why it is not usable and with what status. A reader gives one of
-    `READINGS`; `PreparedQuestion.read` makes it the status of the reply. `scored`: its text may be scored."""
+    `READINGS`; `PreparedQuestion.read` makes it the status of the reply, and adds its parts. `scored`: its text may be
+    scored."""
 
     value: Any
     parsed: Any
     error: str | None = None
     status: str = OK
     scored: bool = True
+    parts: ReplyText | None = None
 
 
 Reader = Callable[[str], ReadOutcome]
-"""Reads the text of a reply."""
+"""Reads the answer of a reply."""
 
 Weigher = Callable[[ReadOutcome, Sequence[TokenProbability]], ReadOutcome]
 LACKS_PROBABILITIES = "no token probabilities"
@@ -107,22 +111,23 @@ class PreparedQuestion:
 
     def read(self, kept: Mapping[str, Any]) -> ReadOutcome:
         """Return what a reply is read as, given the columns `reply`, `finish_reason` and `logprobs` of the store, and
-        `tokens_reasoning` if they are known."""
-        ending, text = ending_of(kept["finish_reason"]), kept["reply"]
-        outcome = self.reader(text)
+        `thinking` and `tokens_reasoning` if they are known. Whatever reads a reply reads its answer."""
+        ending, parts = ending_of(kept["finish_reason"]), reply_parts(kept["reply"], self.form, kept.get("thinking"))
+        outcome = self.reader(parts.answer)
         reading = READINGS[outcome.status]
-        content = content_of(text, self.form, thought=bool(kept.get("tokens_reasoning")))
+        thought = parts.thinking is not None or bool(kept.get("tokens_reasoning"))
+        content = content_of(parts.answer, self.form, thought=thought)
         status, scored, reason = reply_status(ending, content, self.form, reading)
         if reason is not None:
-            return ReadOutcome(None, None, reason, status, scored=False)
-        outcome = replace(outcome, status=status, scored=scored)
+            return ReadOutcome(None, None, reason, status, scored=False, parts=parts)
+        outcome = replace(outcome, status=status, scored=scored, parts=parts)
         if self.weigh is None or outcome.error is not None or outcome.status != OK:
             return outcome
         try:
-            return self.weigh(outcome, read_token_probabilities(kept.get("logprobs")))
+            return replace(self.weigh(outcome, read_token_probabilities(kept.get("logprobs"))), parts=parts)
         except NoTokenProbabilities as error:
             said = f"{LACKS_PROBABILITIES}: {error}"
-            return ReadOutcome(None, None, said, PARSE_FAILURE)
+            return ReadOutcome(None, None, said, PARSE_FAILURE, parts=parts)
 
     def digest(self, identity: str, sent: Sequence[Message], number: int = 0) -> str:
         """Return the digest of a request that has these messages, to the model of that identity. The number of a sample
@@ -163,14 +168,17 @@ class PreparedQuestion:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a question. `text` is the reply, if it may be scored; `value` is what the reader made of it, and
-    `columns` are for the store."""
+    """The answer to a question. `text` is that of the reply, without its thinking, if it may be scored; `value` is what
+    the reader made of it, and `columns` are for the store. `thinking` and `raw`, the reply byte for byte, are there as
+    `text` is."""
 
     status: str
     text: str | None
     value: Any
     prompt: str
     columns: Mapping[str, Any]
+    thinking: str | None = None
+    raw: str | None = None
 
 
 @dataclass(frozen=True)
@@ -217,8 +225,14 @@ def answer_read(outcome: ReadOutcome, prompt: str, columns: dict[str, Any]) -> A
     """Return the answer that a reply is, as it was read; its columns are added to those of the call."""
     columns["parsed"] = None if outcome.parsed is None else dumps(outcome.parsed)
     columns |= {"error": outcome.error, "status": outcome.status}
-    text = columns["reply"] if outcome.scored else None
-    return Answer(outcome.status, text, outcome.value, prompt, columns)
+    return answer_given(outcome, columns["reply"], outcome.status, prompt, columns)
+
+
+def answer_given(outcome: ReadOutcome, raw: str, status: str, prompt: str, columns: Mapping[str, Any]) -> Answer:
+    """Return the answer that a reply is, as it was read. It has no text if that may not be scored."""
+    if not outcome.scored or outcome.parts is None:
+        return Answer(status, None, outcome.value, prompt, columns)
+    return Answer(status, outcome.parts.answer, outcome.value, prompt, columns, outcome.parts.thinking, raw)
 
 
 def recorded_answer(question: PreparedQuestion, sent: tuple[Message, ...], told: Mapping[str, Any]) -> Answer:
@@ -227,9 +241,11 @@ def recorded_answer(question: PreparedQuestion, sent: tuple[Message, ...], told:
     the `status`."""
     columns: dict[str, Any] = {"messages": messages_text(sent), **NO_REPLY, **told}
     if "status" in told:
-        text = columns["reply"]
-        scored = text is not None and question.read(columns).scored
-        return Answer(told["status"], text if scored else None, None, as_one_text(sent), columns)
+        prompt = as_one_text(sent)
+        if columns["reply"] is None:
+            return Answer(told["status"], None, None, prompt, columns)
+        outcome = replace(question.read(columns), value=None)
+        return answer_given(outcome, columns["reply"], told["status"], prompt, columns)
     return answer_read(question.read(columns), as_one_text(sent), columns)
 
 
@@ -241,6 +257,28 @@ def as_one_text(sent: Sequence[Message]) -> str:
 def text_reader(text: str) -> ReadOutcome:
     """Take a reply as it is."""
     return ReadOutcome(text, None)
+
+
+def reply_parts(raw: str, form: Form, thinking: str | None = None) -> ReplyText:
+    """Return the answer of a reply and the thinking before it; `thinking` is that of fields of its own. Of a reply that
+    says calls, the answer says its text without the thinking. A number has no thinking.
+
+    >>> reply_parts("<think>A?</think> B", "text", "Let me see.").thinking
+    'Let me see.\\n\\nA?'
+    >>> reply_parts('{"text": "<think>Hm.</think> Wait.", "calls": [{"name": "ping"}]}', "tools").answer
+    '{"text": "Wait.", "calls": [{"name": "ping", "arguments": {}}]}'
+    """
+    if form == "number":
+        parts = ReplyText(raw)
+    elif form == "tools":
+        text, calls = said_calls(raw)
+        parts = ReplyText.parse(text)
+        if text is not raw:
+            parts = replace(parts, answer=raw if parts.answer == text else write_calls(parts.answer, calls))
+    else:
+        parts = ReplyText.parse(raw)
+    thoughts = "\n\n".join(each for each in (thinking, parts.thinking) if each and each.strip())
+    return replace(parts, thinking=thoughts or None)
 
 
 def content_of(text: str, form: Form, *, thought: bool = False) -> Content:

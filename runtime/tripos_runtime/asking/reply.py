@@ -15,7 +15,9 @@ from typing import Any, TypeVar
 
 import orjson
 
+from tripos_compiler.language import SILENT
 from tripos_compiler.language.library import unmarked
+from tripos_compiler.language.replies.text import ReplyText
 from tripos_compiler.source import dataclass
 from tripos_runtime.asking.question import (
     NO_REPLY,
@@ -176,7 +178,7 @@ def _repaired(
 ) -> ReplyProgram[ReadOutcome]:
     """Return the better outcome of the one before and the one of a second reply; `columns` become those of both."""
     note = REPAIR.get(asked.language, REPAIR["en"]).format(error=before.error)
-    said = Message("assistant", unmarked(columns["reply"])), Message("user", unmarked(note))
+    said = Message("assistant", shown_again(columns["reply"])), Message("user", unmarked(note))
     came = yield asked.request((*sent, *said), 1, number)
     if not isinstance(came, Called):
         assert isinstance(came, ModelError)
@@ -192,8 +194,14 @@ def _repaired(
     after = yield from _read(asked.question, second)
     if after.error is not None and _usable(after) <= _usable(before):
         return before
-    columns |= {key: second[key] for key in ("reply", "finish_reason", "logprobs")}
+    columns |= {key: second[key] for key in ("reply", "thinking", "finish_reason", "logprobs")}
     return after
+
+
+def shown_again(raw: str) -> str:
+    """Return what a model is shown of a reply of its own that is to be mended: the answer, without the thinking."""
+    answer = ReplyText.parse(raw).answer
+    return unmarked(answer) if answer.strip() else SILENT
 
 
 def _read(question: PreparedQuestion, columns: Mapping[str, Any]) -> ReplyProgram[ReadOutcome]:
@@ -246,6 +254,7 @@ def _columns(called: Called) -> dict[str, Any]:
     reply: Reply = called.reply
     return {
         "reply": reply.text,
+        "thinking": reply.thinking,
         "finish_reason": reply.finish_reason,
         "model_served": reply.model_served,
         "logprobs": reply.logprobs,

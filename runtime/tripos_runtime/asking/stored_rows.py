@@ -12,12 +12,19 @@ import orjson
 
 from tripos_compiler.language.library import Dialogue
 from tripos_runtime.asking.ledger import Row
-from tripos_runtime.asking.question import Answer, Draft, PreparedQuestion, as_one_text
-from tripos_runtime.asking.statuses import OK, TRUNCATED
+from tripos_runtime.asking.question import (
+    Answer,
+    Draft,
+    PreparedQuestion,
+    answer_given,
+    as_one_text,
+    reply_parts,
+)
+from tripos_runtime.asking.statuses import FAILED, OK, REFUSED, TRUNCATED
 from tripos_runtime.models import Message
 
 DRAFT: Final = (
-    "messages", "reply", "error", "finish_reason", "model_served", "logprobs",
+    "messages", "reply", "thinking", "error", "finish_reason", "model_served", "logprobs",
     "attempts", "tokens_in", "tokens_out", "tokens_reasoning", "cost_usd", "latency_s",
 )  # fmt: skip
 """The columns of a draft that become those of the answer."""
@@ -28,14 +35,17 @@ def answer_of(row: Row, question: PreparedQuestion) -> Answer:
     if row["reply"] is None:
         return Answer(row["status"], None, None, as_one_text(messages_of(row)), {"error": row["error"]})
     outcome = question.read(row)
-    text, status = (row["reply"], row["status"]) if outcome.scored else (None, outcome.status)
-    return Answer(status, text, outcome.value, as_one_text(messages_of(row)), {"error": row["error"]})
+    # A reply that was refused elsewhere, as one of a log, may read like any other.
+    status = row["status"] if outcome.scored and row["status"] in (REFUSED, FAILED) else outcome.status
+    return answer_given(outcome, row["reply"], status, as_one_text(messages_of(row)), {"error": row["error"]})
 
 
 def turn_of(row: Row) -> Answer:
     """Return the answer that a row of `turns` is; its columns are all of the row."""
-    text = row["text"] if row["status"] in (OK, TRUNCATED) else None
-    return Answer(row["status"], text, text, "", row)
+    if row["text"] is None or row["status"] not in (OK, TRUNCATED):
+        return Answer(row["status"], None, None, "", row)
+    parts = reply_parts(row["text"], "turn", row.get("thinking"))
+    return Answer(row["status"], parts.answer, parts.answer, "", row, parts.thinking, row["text"])
 
 
 def talk_of(row: Row) -> Answer:

@@ -25,7 +25,7 @@ from tripos_runtime.program import Compared, Conversation, Pair, Scored, StepCal
 Row = dict[str, Any]
 SUMMED = ("attempts", "tokens_in", "tokens_out", "tokens_reasoning", "cost_usd", "latency_s")
 """Columns of a conversation that are sums over its turns."""
-OF_TURN = ("status", "error", "finish_reason", "model_served", *SUMMED)
+OF_TURN = ("thinking", "status", "error", "finish_reason", "model_served", *SUMMED)
 
 
 @dataclass(frozen=True)
@@ -118,6 +118,7 @@ class ResultRows:
             "sample_number": talk.number,
             "messages": dumps([*told, *begun]),
             "reply": transcript(turns) if turns else None,
+            "thinking": None,
             "parsed": dumps(parsed),
             "logprobs": None,
             "status": talked.status,

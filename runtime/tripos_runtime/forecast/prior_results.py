@@ -73,7 +73,12 @@ def foreseen_row(found: Adopted, question: PreparedQuestion) -> Row:
     row, key = found.row, "reply" if "reply" in found.row else "text"
     if row[key] is None:
         return row
-    kept = {"reply": row[key], "finish_reason": row["finish_reason"], "logprobs": row.get("logprobs")}
+    kept = {
+        "reply": row[key],
+        "finish_reason": row["finish_reason"],
+        "logprobs": row.get("logprobs"),
+        "thinking": row.get("thinking"),
+    }
     replied, outcome = reread(question, kept, found.draft)
     status = row["status"] if outcome is None else outcome.status
     return {**row, **replied, key: replied.get("reply", row[key]), "status": status}

@@ -26,6 +26,7 @@ from tripos_runtime.asking import (
     Row,
     SentRequest,
     adopted,
+    answer_given,
     answer_of,
     as_one_text,
     draft_of,
@@ -288,8 +289,8 @@ def _foreseen(adopted: Adopted, question: PreparedQuestion, sent: tuple[Message,
     replied, outcome = reread(question, row, adopted.draft)
     if outcome is None:
         return None
-    text = replied.get("reply", row["reply"])
-    return Answer(outcome.status, text, outcome.value, as_one_text(sent), {"error": outcome.error})
+    raw = replied.get("reply", row["reply"])
+    return answer_given(outcome, raw, outcome.status, as_one_text(sent), {"error": outcome.error})
 
 
 def find(ledger: Ledger, names: Iterable[str]) -> LedgerEntries:

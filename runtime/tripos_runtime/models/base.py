@@ -151,6 +151,8 @@ class Reply:
     """The part of `tokens_out` that nobody sees."""
     logprobs: str | None = None
     """The probabilities of its tokens, as `write_token_probabilities` says them, where they were asked for and came."""
+    thinking: str | None = None
+    """The thinking that came in fields of its own."""
     others: tuple[Reply, ...] = ()
     """The further replies to a request for several. Each has its own share of the usage, and no further ones."""
 

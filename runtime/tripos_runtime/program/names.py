@@ -21,6 +21,7 @@ from tripos_compiler.language import (
 )
 from tripos_compiler.language.library import Dialogue, transcript
 from tripos_compiler.plan import (
+    REPLY_PARTS,
     Ask,
     Binary,
     Column,
@@ -120,10 +121,16 @@ class Names:
         else:
             self.gave(step.name, value)
 
-    def answered(self, ask: Ask, text: str | None, value: Any, status: str, prompt: str) -> None:
-        """Add a reply. What it did not yield is `Missing`, with the reply's status."""
+    def answered(self, ask: Ask, answer: Answer) -> None:
+        """Add a reply. What it did not yield is `Missing`, with the reply's status. A field of its value comes before a
+        part of the reply of that name."""
+        value, status = answer.value, answer.status
         missing = Missing(ask.name, status)
-        fields: dict[str, Any] = {"prompt": prompt, "text": missing if text is None else text}
+        fields: dict[str, Any] = {"prompt": answer.prompt}
+        if answer.text is None:
+            fields |= dict.fromkeys(REPLY_PARTS, missing)
+        else:
+            fields |= {"text": answer.text, "thinking": answer.thinking, "raw": answer.raw}
         if (type_ := ask.read_as) is not None:
             if type_.kind == "record":
                 read: Mapping[str, Any] = value if isinstance(value, Mapping) else {}

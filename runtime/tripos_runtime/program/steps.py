@@ -110,7 +110,7 @@ class UnitProgram:
             question = prompt.question
             got = yield ReplyNeed(call, prompt, question, unit.number % step.samples, certain)
             if isinstance(got, Answer):
-                names.answered(step, got.text, got.value, got.status, got.prompt)
+                names.answered(step, got)
                 if step.acts and got.text is not None:
                     yield from acted(step, got.text, prompt, names)
                 return

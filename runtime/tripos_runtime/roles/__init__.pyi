@@ -7,6 +7,10 @@ from .binding import (
     embedding_roles as embedding_roles,
     reward_roles as reward_roles,
 )
+from .length_bounds import (
+    ReplyLength as ReplyLength,
+    reply_lengths as reply_lengths,
+)
 from .majority import (
     with_majority as with_majority,
 )
@@ -18,10 +22,6 @@ from .provenance import (
     made_by as made_by,
     makers_of as makers_of,
     making_binding as making_binding,
-)
-from .length_bounds import (
-    ReplyLength as ReplyLength,
-    reply_lengths as reply_lengths,
 )
 from .shown_media import (
     TakesMedium as TakesMedium,

@@ -10,6 +10,7 @@ import orjson
 
 from tripos_compiler.language import count_left_out, seen_by
 from tripos_compiler.language.library import Turn
+from tripos_compiler.language.replies.text import ReplyText
 from tripos_compiler.source import dataclass
 from tripos_warehouse.query import Connection
 from tripos_warehouse.store import FAILED, REQUEST, Row
@@ -56,7 +57,7 @@ def sent_turns(connection: Connection, wanted: Mapping[str, Any], batch: int) ->
                 less = count_left_out(len(said), less)
             left_out[role] = row["left_out"]
             yield row, _sent(begin, role, said, row["left_out"]), True
-            said.append({"speaker": role, "text": row["text"] or ""})
+            said.append({"speaker": role, "text": ReplyText.parse(row["text"] or "").answer})
 
 
 def _sent(begin: list[dict[str, str]], role: str, said: list[Turn], left_out: int) -> str:
@@ -68,7 +69,7 @@ def _sent(begin: list[dict[str, str]], role: str, said: list[Turn], left_out: in
 BATCH = 1024
 """So many rows are in memory at once."""
 
-_OF_REPLY = "reply, finish_reason, model_served, tokens_in, tokens_out, tokens_reasoning, logprobs"
+_OF_REPLY = "reply, finish_reason, model_served, tokens_in, tokens_out, tokens_reasoning, logprobs, thinking"
 _OF_CALL = f"identity, {REQUEST}, epoch_us(created_at), fingerprint, messages, status, error, {_OF_REPLY}"
 _ANSWERED = """where benchmark = $benchmark and status not in ($failed, 'undefined', 'not_applicable')
   and (fingerprint, binding) in (select (fingerprint, binding) from main.run_steps where run_id = $run)"""
@@ -114,6 +115,7 @@ class RecordedReply:
     model_served: str | None
     usage: RecordedUsage
     logprobs: str | None = None
+    thinking: str | None = None
 
 
 @dataclass(frozen=True)
@@ -243,7 +245,7 @@ def _turn(row: Row, sent: str, answered: bool) -> RecordedCall:
         made_at=row["made_at"],
         status=row["status"],
         error=row["error"] if answered else TOO_LONG,
-        reply=_reply(row["text"], *texts) if answered else None,
+        reply=_reply(row["text"], *texts, thinking=row["thinking"]) if answered else None,
         draft=None,
         identity=row["identity"],
         request=row[REQUEST],
@@ -258,11 +260,12 @@ def _reply(
     tokens_out: int | None,
     tokens_reasoning: int | None,
     logprobs: str | None = None,
+    thinking: str | None = None,
 ) -> RecordedReply | None:
     if text is None:
         return None
     usage = RecordedUsage(tokens_in, tokens_out, tokens_reasoning)
-    return RecordedReply(text, finish_reason, model_served, usage, logprobs)
+    return RecordedReply(text, finish_reason, model_served, usage, logprobs, thinking)
 
 
 def _less(whole: int | None, part: int | None) -> int | None:

@@ -22,6 +22,7 @@ from tripos_warehouse.store.table_schema import (
     REQUEST,
     RUN_ENDS,
     TEXTS,
+    THINKING,
     TIMESTAMP,
     TableSchema,
     make_table,
@@ -153,7 +154,7 @@ SLOTS = make_table(
 # `messages` repeats from model to model; where it does not, the encoder falls back by itself.
 SAMPLES = make_table(
     "samples",
-    7,
+    8,
     "sample_id",
     "run_id benchmark scenario step fingerprint binding item_id role model identity model_served messages status "
     "finish_reason batch_id " + _CONTEXT_LEAVES,
@@ -174,6 +175,7 @@ SAMPLES = make_table(
     required("messages", pa.string()),  # JSON
     optional("reply", pa.string()),
     optional("parsed", pa.string()),  # JSON
+    THINKING,
     optional("logprobs", pa.string()),  # JSON: the probabilities of the reply's tokens, where they were asked for
     *CALL,
     *_REQUEST,
@@ -184,7 +186,7 @@ SAMPLES = make_table(
 # `conversation_id`, and what it took is the sum of what its turns took.
 TURNS = make_table(
     "turns",
-    5,
+    6,
     "turn_id",
     "conversation_id run_id benchmark scenario step fingerprint binding item_id role model identity model_served "
     "status finish_reason batch_id",
@@ -204,6 +206,7 @@ TURNS = make_table(
     optional("identity", pa.string()),  # who answers under that name, where it does not say it
     optional("model_served", pa.string()),
     optional("text", pa.string()),
+    THINKING,
     required(
         "left_out", pa.int64()
     ),  # turns that were not shown to the model, since they would have passed its context
@@ -215,7 +218,7 @@ TURNS = make_table(
 # Judgements and scores that were imported have a `round`, from 1 on; those of runs have none.
 JUDGEMENTS = make_table(
     "judgements",
-    12,
+    13,
     "judgement_id",
     "run_id benchmark scenario scorer fingerprint binding evaluator identity source model_served status finish_reason",
     required("judgement_id", pa.string()),
@@ -242,6 +245,7 @@ JUDGEMENTS = make_table(
     required("messages", pa.string()),  # JSON
     optional("reply", pa.string()),
     optional("parsed", pa.string()),  # JSON, {metric: {"score": 7, "reason": "…"}}
+    THINKING,
     optional("logprobs", pa.string()),  # as that of `samples`
     *CALL,
     *_REQUEST,
@@ -251,7 +255,7 @@ JUDGEMENTS = make_table(
 # A reply that could not be read, kept on its way to being asked once more: what it cost is in the sample or judgement.
 DRAFTS = make_table(
     "drafts",
-    3,
+    4,
     "unit_id",
     "run_id fingerprint model_served finish_reason",
     required("unit_id", pa.string()),  # a sample_id or a judgement_id
@@ -259,6 +263,7 @@ DRAFTS = make_table(
     required("fingerprint", pa.string()),
     required("messages", pa.string()),
     required("reply", pa.string()),
+    THINKING,
     optional("logprobs", pa.string()),  # as that of `samples`
     optional("error", pa.string()),
     optional("finish_reason", pa.string()),

@@ -116,6 +116,8 @@ CALL = (
     optional("latency_s", pa.float64()),
     required("created_at", TIMESTAMP),
 )
+# A part of a reply that was written before the column has none.
+THINKING = optional("thinking", pa.string())  # what the model thought, in fields of its provider's own
 
 # A batch is `intended` before it is submitted, with its requests, then `submitted` with its name at its provider,
 # and in the end `collected` or `dropped`.

@@ -64,7 +64,8 @@ _REASON = f"{_ENTRY} || '.reason'"
 _SAMPLES = """
   {context},
   sample.step, sample.role, sample.model, sample.model_served, sample.sample_number, sample.status,
-  sample.reply, sample.parsed, sample.logprobs, sample.messages, sample.error, sample.finish_reason, sample.attempts,
+  sample.reply, sample.thinking as reply_thinking, sample.parsed, sample.logprobs, sample.messages,
+  sample.error, sample.finish_reason, sample.attempts,
   sample.tokens_in, sample.tokens_out, sample.tokens_reasoning, sample.cost_usd, sample.latency_s,
   sample.sample_number + 1 as epoch, sample.tokens_in + sample.tokens_out as total_tokens,
   sample.item_id, sample.sample_id, sample.run_id, sample.shown_run, sample.fingerprint, sample.created_at
@@ -75,7 +76,8 @@ _JUDGEMENTS = """
   judgement.source,
   judgement.drawn_of,
   judgement.model_served, judgement.status,
-  judgement.reply, judgement.parsed, judgement.logprobs, judgement.messages, judgement.error, judgement.finish_reason,
+  judgement.reply, judgement.thinking as reply_thinking, judgement.parsed, judgement.logprobs, judgement.messages,
+  judgement.error, judgement.finish_reason,
   judgement.attempts, judgement.tokens_in, judgement.tokens_out, judgement.tokens_reasoning,
   judgement.cost_usd, judgement.latency_s, judgement.tokens_in + judgement.tokens_out as total_tokens,
   judgement.item_id, judgement.sample_id, judgement.judgement_id,
@@ -93,11 +95,10 @@ _COMPARISONS = """
 """
 _TURNS = """
   {context},
-  turn.step, turn.conversation_number, turn.number, turn.role, turn.model, turn.text, turn.left_out, turn.status,
-  turn.error, turn.finish_reason, turn.model_served, turn.attempts, turn.tokens_in, turn.tokens_out,
-  turn.tokens_reasoning, turn.cost_usd, turn.latency_s, turn.item_id, turn.conversation_id, turn.turn_id,
-  turn.run_id, turn.shown_run,
-  turn.fingerprint, turn.created_at
+  turn.step, turn.conversation_number, turn.number, turn.role, turn.model, turn.text, turn.thinking as reply_thinking,
+  turn.left_out, turn.status, turn.error, turn.finish_reason, turn.model_served, turn.attempts, turn.tokens_in,
+  turn.tokens_out, turn.tokens_reasoning, turn.cost_usd, turn.latency_s, turn.item_id, turn.conversation_id,
+  turn.turn_id, turn.run_id, turn.shown_run, turn.fingerprint, turn.created_at
 """
 _CONVERSATIONS = """
   {context},

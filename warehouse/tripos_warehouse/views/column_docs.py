@@ -77,6 +77,8 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "batch_id": "the batch of the provider that the reply came in, at the price of batches; null: a live call",
         "reused_from": "the other store that the reply was taken over from, and the commit there; null if it was none",
         "reply": "the text of the reply; null where there is none",
+        "thinking": "the thinking that the provider sends in fields of its own; null where there is none",
+        "reply_thinking": "the thinking that the provider sends in fields of its own; null where there is none",
         "parsed": "the parsed reply, JSON",
         "logprobs": "the [probabilities of the reply's tokens](language/likelihood.md#tokens-of-a-reply), JSON",
         "status": "the [status](running.md#statuses)",

@@ -59,6 +59,7 @@ from .signature import (
 from .table import (
     FUNCTIONS as FUNCTIONS,
     GROUPS as GROUPS,
+    READER as READER,
     RETRIEVING as RETRIEVING,
     raised_version as raised_version,
     version_of as version_of,

@@ -65,6 +65,10 @@ RETRIEVING = 2
 """Of a step that retrieves, whatever it ranks by: what it leaves out, what comes first of two alike, where what is
 included is put."""
 
+READER = 2
+"""Of the reading of replies: of scores that a reply, or what a judge says, is read for. Not of what is asked, so that
+nothing is asked again if replies are read otherwise."""
+
 
 def version_of(function: str, versions: Mapping[str, int] = VERSIONS) -> int:
     """Return the version of a function of the library.

@@ -5,11 +5,11 @@ Everything that changes a reply or a score must be in one of these; what is not 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tripos_compiler.language import OPENINGS, expressions_of, names_in, printed_axes, row_identity
-from tripos_compiler.language.library import RETRIEVING, raised_version, version_of
+from tripos_compiler.language import OPENINGS, expressions_of, names_in, paths_in, printed_axes, row_identity
+from tripos_compiler.language.library import READER, RETRIEVING, raised_version, version_of
 from tripos_compiler.plan import (
     EXPRESSIONS,
     Ask,
@@ -88,17 +88,17 @@ class StepFingerprints:
                 policies = {name: self.program.metrics[name].outside for name in step.metrics}
                 treated = {name: policy for name, policy in policies.items() if policy != "refuse"}
                 source = [update["judgement"], treated] if treated else update["judgement"]
-                source = self._repeated(step.scorer, source)
+                source = self._read_anew(step, self._repeated(step.scorer, source))
                 update["fingerprint"] = self._value(title, source, step.when, step.needs, step.earlier)
             case Compare():
                 update["judgement"] = self._judgement(step)
-                source = self._repeated(step.scorer, update["judgement"])
+                source = self._read_anew(step, self._repeated(step.scorer, update["judgement"]))
                 update["fingerprint"] = self._value(step.name, source, step.when, step.needs, step.earlier)
             case Score():
-                source = self._voted(step, self._own(step))
+                source = self._read_anew(step, self._voted(step, self._own(step)))
                 update["fingerprint"] = self._value(step.name, source, step.when, step.needs, step.earlier)
             case Column():
-                source = self._voted(step, ["column", self._own(step)])
+                source = self._read_anew(step, self._voted(step, ["column", self._own(step)]))
                 update["fingerprint"] = self._value(step.name, source, step.when, step.needs)
         if "condition" in type(step).model_fields:
             update["condition"] = self._asked(step)
@@ -138,6 +138,17 @@ class StepFingerprints:
 
     def _is_panel(self, role: str) -> bool:
         return role in self.program.roles and self.program.roles[role].kind == "panel"
+
+    def _read_anew(self, step: Score | Column | Grade | Compare, source: object) -> object:
+        """Return what a step is taken from, with the version of the reader where it looks at what was replied. No other
+        step builds on these, so that nothing is asked again."""
+        looks = isinstance(step, Judging) or any(self._is_reply(path) for path in _paths(step))
+        raised = raised_version("reader", READER) if looks else []
+        return [source, raised] if raised else source
+
+    def _is_reply(self, path: tuple[str, ...]) -> bool:
+        """Return true if a path leads to what a model replied: to anything of a step but the question that it asks."""
+        return path[0] in self.done and not (isinstance(self.done[path[0]], Ask) and path[1:2] == ("prompt",))
 
     def _needed(self, needs: Iterable[str]) -> list[str]:
         return [self.done[name].fingerprint for name in sorted(needs)]
@@ -246,6 +257,12 @@ class StepFingerprints:
         if name not in self.program.datasets:
             return name
         return row_identity(self.program.datasets[name])
+
+
+def _paths(step: Score | Column) -> Iterator[tuple[str, ...]]:
+    """Yield the paths that a step looks at, also in its conditions."""
+    for expr in expressions_of(step):
+        yield from paths_in(expr)
 
 
 def _about_elements(step: Judging) -> Judging:

@@ -8,6 +8,7 @@ from tripos_compiler.constructs import Statement
 from tripos_compiler.language.library import type_notation
 from tripos_compiler.plan import (
     LIKELIHOODS,
+    REPLY_PARTS,
     Ask,
     ListType,
     Plain,
@@ -169,12 +170,12 @@ def _bind(steps: Steps, statement: Statement, ask: Ask) -> None:
     name = statement.name()
     span = name.span
     fields = {
-        "text": Binding((ask.name, "text"), TextType(), span=span),
+        **{part: Binding((ask.name, part), type_, span=span) for part, type_ in REPLY_PARTS.items()},
         "prompt": Binding((ask.name, "prompt"), TextType(), span=span),
     }
     whole: Binding = fields["text"]
     if ask.options is not None:
-        del fields["text"]
+        fields = {"prompt": fields["prompt"]}
     type_: Type | None = whole.type
     path, shown = whole.path, type_ or TextType()
     if ask.returns is not None and ask.returns.kind == "record":

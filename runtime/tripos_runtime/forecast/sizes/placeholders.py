@@ -38,7 +38,7 @@ BOUNDED = frozenset((
 ))  # fmt: skip
 """The functions whose results hold no more text than their arguments."""
 LONGER, DIGITS = 4, 72
-WHOLE = ("text", "value", "turns")
+WHOLE = ("text", "value", "turns", "thinking", "raw")
 """Fields that hold all of a reply."""
 
 

@@ -31,6 +31,7 @@ from .replicas import (
     ReplicatedModel as ReplicatedModel,
 )
 from .replies import (
+    THOUGHTS as THOUGHTS,
     parsed as parsed,
     read_reply as read_reply,
     whole as whole,

@@ -14,6 +14,13 @@ from tripos_runtime.models.base import ModelError, Price, Reply
 from tripos_runtime.models.over_http.called import said_with_calls
 from tripos_runtime.models.over_http.usage import usage_of
 
+THOUGHTS = ("reasoning_content", "reasoning", "thinking", "thinking_blocks", "reasoning_details")
+"""The fields of a message that say what was thought. A provider that has several says the same in each."""
+THINKING_PARTS = ("thinking", "reasoning", "thought")
+"""The types of parts of a content that are thinking."""
+_THOUGHT = ("thinking", "text", "summary", "content", "reasoning")
+"""The names under which the text of a thought stands in it."""
+
 
 def parsed(body: bytes) -> Any:
     """Return the JSON value of a body. Raises `ValueError`.
@@ -83,10 +90,14 @@ def _reply(body: Mapping[str, Any], name: str, price: Price | None, own_price: b
         messages = [_part(choice, "message") for choice in choices]
         texts = [said_with_calls(each, text, tools) for each, text in zip(messages, texts, strict=True)]
     told = [_token_probabilities(choice) for choice in choices]
+    thoughts = [thinking_of(_part(choice, "message")) for choice in choices]
     used = usage_of(body, name, price, own_price=own_price).shares(texts)
     first, *others = (
-        Reply(text, served, ending, each.tokens_in, each.tokens_out, each.cost_usd, each.reasoning, probabilities)
-        for text, ending, each, probabilities in zip(texts, endings, used, told, strict=True)
+        Reply(
+            *(text, served, ending, each.tokens_in, each.tokens_out, each.cost_usd, each.reasoning, probabilities),
+            thinking=thought,
+        )
+        for text, ending, each, probabilities, thought in zip(texts, endings, used, told, thoughts, strict=True)
     )
     return replace(first, others=tuple(others)) if others else first
 
@@ -98,6 +109,33 @@ def _text(choice: Mapping[str, Any]) -> str:
         content = "".join(str(part.get("text", "")) for part in content if _is_text(part))
     found = content or message.get("refusal")
     return whole(found) if isinstance(found, str) else ""
+
+
+def thinking_of(message: Mapping[str, Any]) -> str | None:
+    """Return the thinking that a message has in fields of its own, or in parts of its content; None where it has none.
+    Fields that say the same in two forms are read once.
+
+    >>> thinking_of({"content": "B", "reasoning_content": "A? No."})
+    'A? No.'
+    >>> thinking_of({"content": [{"type": "thinking", "thinking": "A?"}, {"type": "text", "text": "B"}]})
+    'A?'
+    """
+    fields = (_thought(message.get(name)) for name in THOUGHTS)
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    inside = _thought([part for part in parts if isinstance(part, dict) and part.get("type") in THINKING_PARTS])
+    return next((whole(found) for found in (*fields, inside) if found.strip()), None)
+
+
+def _thought(value: Any) -> str:
+    """Return the text of a thought, in whichever form it comes; of one that is hidden, nothing."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "\n\n".join(filter(None, map(_thought, value)))
+    if isinstance(value, dict):
+        return next((found for name in _THOUGHT if (found := _thought(value.get(name)))), "")
+    return ""
 
 
 def _token_probabilities(choice: Mapping[str, Any]) -> str | None:

@@ -25,6 +25,7 @@ from tripos_runtime.models.catalog import (
 )
 from tripos_runtime.models.over_http import (
     SHORTEST_KEY,
+    THOUGHTS,
     as_objects,
     format_of,
     read_reply,
@@ -177,7 +178,8 @@ def without_key(reply: Reply, key: str) -> Reply:
     served = reply.model_served.replace(key, "[key]")
     logprobs = None if key in reply.text else reply.logprobs  # tokens would say it in pieces
     text = reply.text.replace(key, "[key]")
-    return replace(reply, text=text, model_served=served, logprobs=logprobs, others=others)
+    thinking = None if reply.thinking is None else reply.thinking.replace(key, "[key]")
+    return replace(reply, text=text, model_served=served, logprobs=logprobs, thinking=thinking, others=others)
 
 
 def settings_of(request: Request, *, structured: bool) -> dict[str, Any]:
@@ -243,7 +245,7 @@ def read_response(
         raise ModelError("R0110", f"`{name}` rejected the request", "check the settings of the step")
     choices = [
         {"message": {"content": choice.message.content, "refusal": _refusal(choice.message),
-                     "tool_calls": _calls(choice.message)},
+                     "tool_calls": _calls(choice.message), **_thoughts(choice.message)},
          "logprobs": _probabilities(choice), "finish_reason": word or _word(choice)}
         for choice, word in itertools.zip_longest(response.choices, words[: len(response.choices)])
     ]  # fmt: skip
@@ -327,6 +329,11 @@ def _word(choice: Any) -> str | None:
     fields = getattr(choice, "provider_specific_fields", None) or {}
     word = fields.get("native_finish_reason") or choice.finish_reason
     return word if isinstance(word, str) else None
+
+
+def _thoughts(message: Any) -> dict[str, Any]:
+    """Return the fields of a message that say what was thought."""
+    return {name: found for name in THOUGHTS if (found := getattr(message, name, None))}
 
 
 def _refusal(message: Any) -> str | None:

@@ -241,7 +241,8 @@ class OllamaForm(Form):
             raise answer_error(200, answer.body, headers_of(answer.headers), self.place)
         text = found["message"].get("content") if isinstance(found.get("message"), dict) else found.get("response")
         calls = found["message"].get("tool_calls") if isinstance(found.get("message"), dict) else None
-        message = {"content": text, "tool_calls": calls}
+        told = found["message"] if isinstance(found.get("message"), dict) else found
+        message = {"content": text, "tool_calls": calls, "thinking": told.get("thinking")}
         choice = {"message": message, "finish_reason": found.get("done_reason")}
         usage = {"prompt_tokens": found.get("prompt_eval_count"), "completion_tokens": found.get("eval_count")}
         body = {"model": found.get("model"), "choices": [choice], "usage": usage}

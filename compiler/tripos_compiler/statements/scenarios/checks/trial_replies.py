@@ -230,11 +230,12 @@ class _Scored:
     def _reply(self, value: Any) -> dict[str, Any]:
         returns = self.ask.returns
         text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        said = {"text": text, "thinking": None, "raw": text, "prompt": ""}
         if returns is None:
-            return {"text": text, "prompt": ""}
+            return said
         if returns.kind == "record":
-            return {"text": text, "prompt": "", **dict.fromkeys(returns.fields, value)}
-        return {"text": text, "prompt": "", "value": value}
+            return {**said, **dict.fromkeys(returns.fields, value)}
+        return {**said, "value": value}
 
     def trials(self, shown: frozenset[str]) -> Iterator[Trial]:
         """Yield the replies to try: constants, the answers that most rows want, the answer of each row, its
