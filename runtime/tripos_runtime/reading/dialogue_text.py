@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tripos_runtime.reading.plain_text import fold
+from tripos_compiler.language.replies.names import fold
 
 SPEAKERS = frozenset({"speaker", "role", "name", "from"})
 UTTERANCES = frozenset({"text", "content", "message", "utterance", "value"})
