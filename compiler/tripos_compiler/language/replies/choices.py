@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from tripos_compiler.language.replies.frames import (
     CORRECTION,
@@ -85,6 +85,8 @@ _FEWEST = 8
 _NEAR = 80
 _LAST = 32
 """So many places at which an answer is announced are looked at, from the last."""
+_MENTIONS = 100
+"""A text that mentions more letters, and announces none, chooses none."""
 _LATIN = late_pattern(r"[A-Za-z0-9]")
 _SPACE = late_pattern(r"(?<![A-Za-z0-9])\s+|\s+(?![A-Za-z0-9])|(?<=\s)\s+")
 _ENDS = " \t\n.,;:!?。，；：！？、\"'“”‘’「」『』()（）[]【】{}"
@@ -101,10 +103,8 @@ _CONCLUSION = late_pattern(
     re.IGNORECASE,
 )
 _ONLY_LETTERS = late_pattern(
-    r"(?=[^A-Za-z]*(?:选?项|[Oo]ption|[Aa]nswer)?[^A-Za-z]*[A-Za-z](?![a-z]))"
-    r"(?:(?![√✓✔✅☑×✗✘❌✕☒])[\W\d_]|[第题和与及选项以小]|(?:and|or|und|et|y|[Oo]ptions?|[Aa]nswers?)(?![A-Za-z])"
-    r"|[A-Z](?![a-z])"
-    r"|[a-h](?![A-Za-z]))+"
+    r"(?:(?![√✓✔✅☑×✗✘❌✕☒])[\W\d_]|[第题和与及选项以小]|(?:and|or|und|et|y|[Oo]ptions?|[Aa]nswers?)(?![A-Za-z])|[A-Z](?![a-z])"
+    r"|[a-h](?![A-Za-z])){1,1000}"
 )
 """Letters and nothing else but what stands between and around them."""
 _JOINS = late_pattern(
@@ -145,9 +145,7 @@ def chosen_letters(text: str) -> str:
     ('BD', 'BC')
     """
     said = answer_of(text)
-    options = _Options(
-        ("",) * (ALPHABET if _ONLY_LETTERS.fullmatch(plain(said)) else _FEWEST), cased=False, several=True
-    )
+    options = _Options(("",) * (ALPHABET if _has_only_letters(plain(said)) else _FEWEST), cased=False, several=True)
     letters = _choose(said, options) or ""
     return letters if are_options(letters) or "".join(sorted(letters)) == letters else ""
 
@@ -266,7 +264,7 @@ class _Options:
 
     def _only_letters(self, place: str) -> str | None:
         """Return the letters of a place that has nothing else."""
-        if _ONLY_LETTERS.fullmatch(place) is None:
+        if not _has_only_letters(place):
             return None
         letters = re.sub(r"(?:and|or|und|et|y|[Oo]ptions?|[Aa]nswers?)(?![A-Za-z])", " ", place)
         if not all(are_options(run.upper()) for run in re.findall("[A-Za-z]+", letters)):
@@ -370,7 +368,10 @@ class _Options:
         (`B is correct`) before others."""
         blank = _NO_LETTER.sub(lambda found: " " * len(found[0]), text)
         frames: dict[Frame, list[re.Match[str]]] = {frame: [] for frame in Frame}
-        for found in self.forms.alone.finditer(blank):
+        mentions = list(islice(self.forms.alone.finditer(blank), _MENTIONS + 1))
+        if len(mentions) > _MENTIONS:
+            return ""
+        for found in mentions:
             if not is_of_a_person(blank, found.start()):
                 frames[frame_of(blank, *found.span())].append(found)
         held = self.one(each[0] for each in frames[Frame.HELD])
@@ -421,6 +422,11 @@ class _Options:
 
     def _places(self, index: int, text: str) -> Iterator[tuple[int, int]]:
         return (found.span() for found in re.finditer(_pattern(self.folded[index]), text))
+
+
+def _has_only_letters(text: str) -> bool:
+    """Return true if a text has letters of options and nothing else but what stands between and around them."""
+    return re.search("[A-Za-z]", text) is not None and _ONLY_LETTERS.fullmatch(text) is not None
 
 
 def _folded(text: str, cased: bool = False) -> str:

@@ -119,7 +119,9 @@ _BOTH = late_pattern(
     r"|是[/或和]否|对[/或和]错|正确[/或和还]是?错误|真[/或和]假",
     re.IGNORECASE,
 )
-_QUESTION = late_pattern(r"[^.!?。!？\n]{0,300}[?？]|(?:是不是|对不对|是否[^,。?]{0,20})[?？,:]")
+_SENTENCE = late_pattern(r"[^.!?。！？\n]*(?:[.!?。！？\n]|\Z)")
+_ASKS_EITHER = late_pattern(r"(?:是不是|对不对|是否[^,。?]{0,20})[?？,:]")
+_LONGEST_QUESTION = 300
 _PLEASANTRY = late_pattern(
     r"\A\W{0,3}(?:thank|thanks|great|good|excellent|nice|interesting|hello|hi|sure|okay|ok"
     r"|happy to)\b[^.!?\n,]{0,60}[.!]\s+(?=\S)",
@@ -183,22 +185,37 @@ def _read(text: str) -> bool | None:
     announced = _announced(text)
     if announced is not None:
         return announced
-    flat = _QUESTION.sub(" ", text).strip()
+    flat, questions = _without_questions(text)
     if not flat:
         return None
     flat = _PLEASANTRY.sub("", flat) or flat
     opening, closing = _opening(flat), _closing(flat)
-    if any(_asks_for_the_wrong(question) for question in _QUESTION.findall(text)):
+    if any(_asks_for_the_wrong(question) for question in questions):
         stated = _mentioned(flat)
         return stated if stated is not None or opening is None else not opening
-    last = _QUESTION.split(text)[-1].strip()
-    if flat != last and closing is not None and len(last) < 12:
+    last = text[text.rfind(questions[-1]) + len(questions[-1]) :].strip() if questions else text
+    if questions and closing is not None and len(last) < 12:
         return closing  # the last question is answered by itself
     if opening is not None:
         return opening if closing is None else _corrected(flat, opening, closing)
     if closing is not None:
         return closing
     return _mentioned(flat)
+
+
+def _without_questions(text: str) -> tuple[str, list[str]]:
+    """Return a text without its questions, and these."""
+    kept: list[str] = []
+    questions: list[str] = []
+    for sentence in _SENTENCE.findall(text):
+        if sentence.endswith(("?", "？")):
+            questions.append(sentence[-_LONGEST_QUESTION:])
+            kept.append(sentence[:-_LONGEST_QUESTION] + " ")
+        else:
+            kept.append(sentence)
+    flat = "".join(kept)
+    questions += _ASKS_EITHER.findall(flat)
+    return _ASKS_EITHER.sub(" ", flat).strip(), questions
 
 
 def _asks_for_the_wrong(question: str) -> bool:
