@@ -115,7 +115,7 @@ _IS = (
 _DENIED_AFTER = late_pattern(
     rf"\s?\((?:false|wrong|incorrect|no|not\b(?! \(?[A-Z]\b)[^()]{{0,40}}|✗|×|错误?|不[^()]{{0,12}})\)"
     rf"|[\s\"')\]}}]{{0,4}}{_OPTION}\s{{0,2}}(?:[:=→|–—-]\s{{0,2}}|[.、]\s?(?=(?:wrong|incorrect|false|not)\b"
-    rf"|[错不有]))?"
+    rf"|[错不有×✗✘❌]))?"
     rf"(?:(?:{_IS}|(?:is|'s|are)\s)?{_ADVERBS}(?:wrong|incorrect|false|untrue|not|never|worse|inferior|invalid"
     rf"|impossible"
     r"|implausible|irrelevant|unlikely|excluded|eliminated|ruled out|out(?= of the question| because|[.,;!]|\Z)"
@@ -138,7 +138,7 @@ _HELD_AFTER = late_pattern(
     r"|option|one)\b"
     r"|best|better|stronger|superior|preferable|winner|the winner|fits?\b|matches\b)"
     r"|richtig|korrekt|correcta?|correcto|(?:fits|matches|works|wins|holds|is it|it is)(?=[\s.,;!]|\Z)|(?:best"
-    r"|correctly|clearly) \w+s\b|[:=→|–—-]?\s{0,2}[√✓✔✅]|は正"
+    r"|correctly|clearly) \w+s\b|[:=→|.、–—-]?\s{0,2}[√✓✔✅]|は正"
     r"|[.、]?\s?(?:的?(?:说法|表述|观点|内容|叙述)|选?项|都|均|也|显然|明显|是|才|\s|则|最|完全|确实|属于)*"
     r"(?:正确|对(?![A-Za-z于比应照话象])|符合|成立|(?:本题)?(?:正确)?答案|恰当|合适|更好|更优))",
     re.IGNORECASE,
@@ -156,7 +156,7 @@ _OPEN_BEFORE = late_pattern(
     r"|possible answers?)(?: are|:| include)|(?:one|which|any) of|compared (?:to|with)|versus|vs|than"
     r"|(?<!looks )(?<!look )like|over"
     r"|depends on|prefer\w* \S{1,20} to)\b|有人|有的同学|有些|部分同学|同学们?|学生|容易误|误以为|如果|若|假如|假设"
-    r"|倘若|可能|也许|或许|大概|比起?|相比"
+    r"|倘若|(?<![只最很不有极])可能|也许|或许|大概|比起?|相比"
     r"|是不是|是否|会不会|能否|不确定",
     re.IGNORECASE,
 )

@@ -181,7 +181,7 @@ _ALONE = {
 }
 """What says so only where nothing else stands beside it."""
 _ASKS = late_pattern(
-    r"\A[^。.!?]{0,60}(?:对还是错|对或错|正确还是错误|true or false)\W*\Z|无法判断|不能判断|难以判断|cannot (?:tell"
+    r"\A[^。.!?]{0,60}(?:对还是错|对或错|正确还是错误|true or false)\W*\Z|(?:无法|不能|难以)判断(?!为)|cannot (?:tell"
     r"|judge|determine)"
 )
 _UNSAID_ALONE = late_pattern(rf"(?<![A-Za-z])(?:{_UNSAID})(?![A-Za-z])", re.IGNORECASE)
