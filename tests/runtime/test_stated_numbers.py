@@ -117,7 +117,7 @@ ANSWERS: list[tuple[str, float | None, float | None]] = [
     ("8?", None, 8),
     ("Is it 8?", None, 8),
     ("8 or so", None, 8),
-    ("Either 8 or 9.", None, 9),
+    ("Either 8 or 9.", None, None),
     ("答案是8。", 8, 8),
     ("答案为 -8", -8, -8),
     ("答案是8个苹果。", 8, 8),

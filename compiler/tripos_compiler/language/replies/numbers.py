@@ -20,6 +20,7 @@ from tripos_compiler.language.replies.late_patterns import late_pattern
 from tripos_compiler.language.replies.locales import CASED, ODD, odd_number
 from tripos_compiler.language.replies.number_labels import Label, explanations, labels_of, score_labels
 from tripos_compiler.language.replies.number_text import CLOSES, OPENS, number_text
+from tripos_compiler.language.replies.places import answer_fields, last_box
 from tripos_compiler.source import dataclass
 
 Policy = Literal["whole", "last", "final", "stated"]
@@ -568,7 +569,7 @@ _PIECES = late_pattern(r"(\d+(?:\.\d+)?)|([十百千万亿兆])")
 
 # --- which number ---
 
-_BOX = late_pattern(r"\\(?:boxed|fbox)\s{0,9}\{|\\.|[{}]", re.DOTALL)
+_FIELDS = late_pattern(r"[{,]\s{0,9}[\"']")
 _HASHES = late_pattern(r"####[ \t]{0,9}(?=[^\s#])([^\n]{1,200})")
 _ENUMERATED = late_pattern(r"\(?\d{1,3}[.)]\s+(?=\S)")
 _ANSWER_TAG = late_pattern(rf"{OPENS}([^{OPENS}{CLOSES}]{{1,2000}})(?:{CLOSES}|\Z)")
@@ -689,6 +690,39 @@ _ENUMERATES = late_pattern(
     r"|paso)\s(?:no\.?\s|number\s|#)?\Z|(?:步骤|问题|题目|例)\s?\Z",
     re.I,
 )
+_HEDGED = late_pattern(
+    r"\s?(?:分|点|points?|stars?)?[,;(，；–—-]{0,2}\s?(?:(?:or|and|but|though|或|但)\s?)?(?:maybe|perhaps|possibly|arguably|probably"
+    r"|even|could be|might be|may be|if not|bordering on|verging on|leaning (?:towards?|to)|也许|可能|或许|甚至)(?:是)?\s?"
+    r"(?:(?:even|just|barely|almost)\s)?(?:an?\s)?[*\"']{0,2}",
+    re.I,
+)
+"""Between a score and another one that it may be as well."""
+_FOR = late_pattern(r"\s?(?:points?|pts?|marks?|分)?\s?(?:for|on|给)\b", re.I)
+_ANY_SCORE = late_pattern(
+    r"\b(?:an?|any|each|every|the (?:full|top|highest|next))\s(?:(?:full|perfect|higher|top)\s)?"
+    r"(?:(?:score|rating|mark|grade)\s(?:of\s)?)?[*\"']{0,2}\Z",
+    re.I,
+)
+_NEEDS = late_pattern(
+    r"[*\"']{0,2}\s(?:points?\s|stars?\s)?(?:would(?:n't| not)? (?:(?:also|only|have|at least)\s){0,2}(?:need(?:ed)?|require[sd]?"
+    r"|mean|take|demand|imply|call for|have|be (?:given|reserved|awarded|for|possible|if|an?)\b)"
+    r"|requires|needs|demands|means|is (?:reserved|for|given|awarded)\b)",
+    re.I,
+)
+"""Behind a score that is described and not given."""
+_IT_WOULD = late_pattern(
+    r"\b(?:it|this|that|which|reply|response|answer|essay|he|she|they)(?:'d| would)(?: easily| surely| have)? (?:be|been|get|score|earn"
+    r"|deserve|merit|rate)\s(?:an?\s)?[*\"']{0,2}\Z",
+    re.I,
+)
+_GIVEN_THAT = late_pattern(r"[*\"']{0,2}\s(?:points?\s|stars?\s)?(?:with|without|had|were|if|but for)\b", re.I)
+_EITHER = late_pattern(
+    rf"(?:\b(?:could|might|may|can) be|\beither|\bmaybe|\bperhaps|\bpossibly|可能是?|也许是?)\s?{_D}{_UNIT}\s?(?:or|oder|或者?)\s?\Z",
+    re.I,
+)
+_UNIT_BETWEEN = late_pattern(r"\s?[^\W\d_]{1,15}\s?")
+_UNIT_NEXT = late_pattern(r"\s?[^\W\d_]")
+_PART_HEAD = late_pattern(r"[^\n:：=]{1,60}[:：]")
 _OR_SO = late_pattern(r"\s?(?:-|–|~|\bto\b|\bor\b)\s?\d")
 _PART_OF = late_pattern(
     r"\sof\b(?! the (?:score|points|marks))|\s(?:students|people|times|cases|experts|respondents|users"
@@ -776,11 +810,11 @@ class _Reader:
     def whole(self) -> NumberReading:
         plain = self.plain
         if (
-            (box := self._box()) is not None
-            and _EMPTY_BEFORE.fullmatch(plain, 0, box[0])
-            and _EMPTY_BEHIND.fullmatch(plain, box[2])
+            (box := last_box(plain)) is not None
+            and _EMPTY_BEFORE.fullmatch(plain, 0, box.start)
+            and _EMPTY_BEHIND.fullmatch(plain, box.end)
         ):
-            start, end = box[1], box[2] - 1
+            start, end = box.inside, box.end - 1
         else:
             start, end = 0, len(plain)
         tokens = self.between(start, end)
@@ -808,13 +842,18 @@ class _Reader:
                 else NOTHING
             )
         since = max(0, token.start - 40)
-        return NOTHING if _IS_NOT.search(self.plain, since, token.start) is not None else _said(token)
+        if _IS_NOT.search(self.plain, since, token.start) or _EITHER.search(self.plain, since, token.start):
+            return NOTHING
+        return _said(token)
 
     def form(self) -> NumberReading | None:
         """Return what the last explicit final form says; None where none has a number."""
         forms: list[tuple[int, int, int]] = []
-        if (box := self._box()) is not None:
-            forms.append((box[0], box[1], box[2] - 1))
+        led_on: set[int] = set()  # where another label stands behind in the same sentence
+        if (box := last_box(self.plain)) is not None:
+            forms.append((box.start, box.inside, box.end - 1))
+        if _FIELDS.search(self.plain) is not None:
+            forms += [(start, start, end) for start, end in answer_fields(self.plain)]
         if "####" in self.plain:
             forms += [(found.start(), *found.span(1)) for found in _HASHES.finditer(self.plain) if self._ends(found)]
         if OPENS in self.plain:
@@ -822,13 +861,19 @@ class _Reader:
                 (found.start(), *self._sentence(found.start(1), found.end()))
                 for found in _ANSWER_TAG.finditer(self.plain)
             ]
-        labels = labels_of(self.plain) + (score_labels(self.plain) if self.scale is not None else [])
-        for label, most in _with_limits(self._affirmed(sorted(labels))):
-            if label.final and not (label.others and self.scale is not None):
-                forms.append((label.start, *self._sentence(label.end, most)))
+        scores = [] if self.scale is None else self._affirmed(score_labels(self.plain))
+        last_score = scores[-1].start if scores else -1
+        for label, most in _with_limits(sorted(self._affirmed(labels_of(self.plain)) + scores)):
+            if label.final and (self.scale is None or label in scores[-1:] or label.start > last_score):
+                if label.others and self.scale is not None:
+                    continue
+                start, end = self._sentence(label.end, most)
+                forms.append((label.start, start, end))
+                if end == most:
+                    led_on.add(start)
         for _, start, end in sorted(forms, reverse=True):
             found = self.one(start, end)
-            if found is not None:
+            if found is not None and not (found == NOTHING and start in led_on):
                 return found
         return None
 
@@ -974,6 +1019,8 @@ class _Reader:
         ]
         behind = [token for token in tokens if equals and equals[-1] < token.start < limit]
         if behind:
+            if self._converts(start, equals[-1], tokens, behind):
+                return NOTHING
             start, tokens = equals[-1] + 1, behind
         if all(self._denied(token, start) for token in tokens if token.start < limit):
             limit = end
@@ -985,6 +1032,17 @@ class _Reader:
         if not anchored and beyond and not self._led(affirmed[0], start):
             return NOTHING
         return self._first_of(affirmed, tokens, start, anchored)
+
+    def _converts(self, start: int, equals: int, tokens: list[NumberToken], behind: list[NumberToken]) -> bool:
+        """Return true if one quantity is said in two units, so that it depends on the unit that is meant."""
+        ahead = [token for token in tokens if start <= token.start < equals]
+        return (
+            len(ahead) == 1
+            and len(behind) == 1
+            and ahead[0].value != behind[0].value
+            and _UNIT_BETWEEN.fullmatch(self.plain, ahead[0].end, equals) is not None
+            and _UNIT_NEXT.match(self.plain, behind[0].end) is not None
+        )
 
     def _first_of(
         self, affirmed: list[NumberToken], tokens: list[NumberToken], start: int, anchored: bool
@@ -1008,9 +1066,14 @@ class _Reader:
             return NOTHING
         if _SEVERAL.fullmatch(gap) is not None and tokens[1] is others[0]:
             return NOTHING
+        if self.scale is not None and all(_FOR.match(self.plain, each.end) is not None for each in affirmed):
+            return NOTHING  # `1 point for the formula, 1 point for the result`
         if all(other.kind == "number" and other.value == first.value for other in others):
             return self._settled(first, None)
-        if self.scale is not None and _AND_A.search(self.plain, first.end, others[0].start) is not None:
+        if self.scale is not None and (
+            _AND_A.search(self.plain, first.end, others[0].start) is not None
+            or _HEDGED.fullmatch(self.plain, first.end, others[0].start) is not None
+        ):
             return NOTHING
         if anchored and self._led(first, start):
             return self._settled(first, None)
@@ -1100,9 +1163,27 @@ class _Reader:
         for label in labels:
             stop = _STOP.search(self.plain, label.end, label.end + _FAR)
             asked = stop is not None and stop[0][0] in "?？"
-            if not asked and not self._quoted(label.start, label.end):
+            if not asked and not self._quoted(label.start, label.end) and not self._describes(label):
                 kept.append(label)
         return kept
+
+    def _describes(self, label: Label) -> bool:
+        """Return true if a label of a score says only what a score would need: `a score of 5 would need a source`."""
+        place = bisect_left(self._starts, label.end)
+        if self.scale is None or place >= len(self.tokens) or self.tokens[place].start > label.end + 4:
+            return False
+        return self._imagined(self.tokens[place])
+
+    def _imagined(self, token: NumberToken) -> bool:
+        """Return true if a score is only described or supposed: `a 5 would need a source`, `it would be a 9 with one`."""
+        since = max(0, token.start - 40)
+        return (
+            _ANY_SCORE.search(self.plain, since, token.start) is not None
+            and _NEEDS.match(self.plain, token.end) is not None
+        ) or (
+            _IT_WOULD.search(self.plain, since, token.start) is not None
+            and _GIVEN_THAT.match(self.plain, token.end) is not None
+        )
 
     def _quoted(self, start: int, end: int) -> bool:
         """Return true if a part of the text is a part of a quotation."""
@@ -1140,9 +1221,12 @@ class _Reader:
         if cues and self.between(start, cues[-1].start()) and self.between(cues[-1].end(), end):
             start = cues[-1].end()
         said: list[NumberReading] = []
+        heads: set[str] = set()
         for begin, stop, asked in self._sentences(start, end):
             quoted = [found.span() for found in _QUOTED.finditer(plain, begin, stop) if len(found[0].split()) > 1]
-            tokens = self.meant(begin, stop)
+            tokens = [token for token in self.meant(begin, stop) if self.scale is None or not self._imagined(token)]
+            if tokens and (head := _PART_HEAD.match(plain, begin, tokens[-1].start)) is not None:
+                heads.add(head[0].strip())
             if not tokens or (self.scale is not None and _OF_OTHERS.search(plain, begin, stop) is not None):
                 continue
             if self._supposed(begin, stop) or (self.scale is None and _I_HAVE.match(plain, begin)):
@@ -1157,6 +1241,8 @@ class _Reader:
                 said.append(NOTHING)
             elif (one := self._one(begin, stop, anchored=False)) is not _DENIED:
                 said.append(one or NOTHING)
+        if len(heads) > 1:
+            return NOTHING  # parts, of which no total is said
         return said[0] if said and all(one == said[0] for one in said) else NOTHING
 
     def _sentences(self, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
@@ -1166,21 +1252,6 @@ class _Reader:
             until = end if stop is None else stop.start()
             yield at, until, stop is not None and stop[0][0] in "?？"
             at = end if stop is None else stop.end()
-
-    def _box(self) -> tuple[int, int, int] | None:
-        """Return where the last box begins, where its content does, and where it ends."""
-        if "\\" not in self.plain:
-            return None
-        open_: list[tuple[int, int, bool]] = []
-        last: tuple[int, int, int] | None = None
-        for sign in _BOX.finditer(self.plain):
-            if sign[0].endswith("{") and sign[0] != "\\{":
-                open_.append((sign.start(), sign.end(), sign[0] != "{"))
-            elif sign[0] == "}" and open_:
-                start, inside, is_box = open_.pop()
-                if is_box and (last is None or inside > last[1]):
-                    last = start, inside, sign.end()
-        return last
 
     def _ends(self, hashes: re.Match[str]) -> bool:
         """Return true if a number follows `####`, and no heading: alone in its line, or in the last line of all."""
