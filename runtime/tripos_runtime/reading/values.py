@@ -318,11 +318,15 @@ class _ValueReader:
 
     def _read_number(self, raw: Any, scale: int | None = None) -> Any:
         """Return a number that a text states; what is no text as it is."""
-        while isinstance(raw, list | dict) and len(raw) == 1:
-            ((name, inner),) = raw.items() if isinstance(raw, dict) else (("", raw[0]),)
-            if fold(str(name)).startswith(OTHERS):
+        while isinstance(raw, list | dict):
+            inner = (
+                {name: part for name, part in raw.items() if fold(str(name)) not in BESIDES}
+                if isinstance(raw, dict)
+                else dict(enumerate(raw))
+            )
+            if len(inner) != 1 or fold(str(next(iter(inner)))).startswith(OTHERS):
                 break
-            raw = inner
+            (raw,) = inner.values()
         if not isinstance(raw, str):
             return raw
         number = self._number(raw, scale)

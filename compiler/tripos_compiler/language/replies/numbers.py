@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Literal, NamedTuple
 
 from tripos_compiler.language.replies.late_patterns import late_pattern
@@ -720,8 +721,44 @@ _EITHER = late_pattern(
     rf"(?:\b(?:could|might|may|can) be|\beither|\bmaybe|\bperhaps|\bpossibly|可能是?|也许是?)\s?{_D}{_UNIT}\s?(?:or|oder|或者?)\s?\Z",
     re.I,
 )
+_METRIC = late_pattern(r"[\W_]{0,6}[^\W\d_]{2,20}(?:[ -][^\W\d_]{1,20}){0,2}[*_\"']{0,3}\s?[:：]")
+_POINTS = late_pattern(r"\b(?:deduct|subtract|take off|start(?:ing|ed)? (?:from|with|at)|lose|points)|扣|减", re.I)
+_SUM = late_pattern(rf"{_D}\s?[-+–]\s?{_D}\s?=\s?")
+_RATED = late_pattern(r"[^\W\d_][*_\"')]{0,3}\s?[:：=]\s?[*_]{0,2}\d")
+_NO_METRIC = late_pattern(
+    r"\b(?:errors?|mistakes?|counts?|number|words?|length|steps?|issues?|max\w*|min\w*|highest|lowest|correct|expected"
+    r"|reference|gold|student\w*|question|problem|example|lines?|page|year|date|lost|deduct\w*|penalty|threshold|average"
+    r"|candidate|criteri\w+|points|marks|claims|facts|found|total|sum|part|item|task|level|version|scale|range|note)\b"
+    r"|错误|字数|步骤|满分|最高|最低|正确|参考|标准|学生|考生|例|题|年|扣|总|共",
+    re.I,
+)
+"""Heads of lines that are no name of a metric."""
+_EXPLAINED = late_pattern(
+    r"[*_\"']{0,3}\s?(?:/\s?\d{1,3}|(?:points?|pts?|stars?|分|点)(?!\w))?[*_]{0,3}\s?(?:\Z|\n|$|[-–—(;；。]|[.,，](?=\s|\Z|$))",
+    re.M,
+)
+_COMPUTED = late_pattern(
+    rf"[^\d\n]{{0,40}}\b(?:sum|product|difference|quotient|average|mean|median|total|remainder|gcd|lcm|ratio)\b[^\n]{{1,60}}?"
+    rf"\s(?:is|equals|are|comes to)\s(?=[-$*]{{0,3}}{_D}[*]{{0,2}}[.!]?\Z)|[^\d\n]{{0,40}}{_D}\s?(?:[-+–×*÷]|plus|minus|times"
+    rf"|divided by|multiplied by)\s?{_D}\s(?:is|equals|makes|gives)\s(?=[-$*]{{0,3}}{_D}[*]{{0,2}}[.!]?\Z)",
+    re.I,
+)
+"""What is computed, before its result: `the sum of 10 and 9 is`."""
+_SO = late_pattern(
+    r"[*_\s]{0,6}(?:(?:so|thus)(?! far\b| long\b)|therefore|hence|in total|altogether|in conclusion|in all|所以|因此|因而|综上|总共|一共)(?:\b|(?<=[\u3400-\u9fff]))"
+    r"[,，:]?\s?",
+    re.I,
+)
+_UNSETTLED = late_pattern(
+    r"\b(?:(?:I|we) (?:have|need|would|will|can|could|must|should|don't|do not)|can't|cannot|wrong|incorrect|false|which"
+    r"|left to|first|next|let|one of|of the|options?|steps?|depends?|unless|not)\b|无法|不能|错",
+    re.I,
+)
+"""In a sentence that draws no conclusion yet, or none about a number."""
 _UNIT_BETWEEN = late_pattern(r"\s?[^\W\d_]{1,15}\s?")
 _UNIT_NEXT = late_pattern(r"\s?[^\W\d_]")
+_WITH_UNIT = late_pattern(r"\s?(?:points?|pts?|stars?|marks?|分|点|/\s?\d)(?![^\W\d_])", re.I)
+_FIRST_AWARD = late_pattern(r"\s?(?:points?|pts?|stars?|marks?|分)[*_]{0,2}\s?[.。!;；:：,，—–(-]", re.I)
 _PART_HEAD = late_pattern(r"[^\n:：=]{1,60}[:：]")
 _OR_SO = late_pattern(r"\s?(?:-|–|~|\bto\b|\bor\b)\s?\d")
 _PART_OF = late_pattern(
@@ -787,6 +824,7 @@ class _Reader:
         self.scale = scale
         self._starts = [token.start for token in tokens]
         self._quotations: list[tuple[int, int]] | None = None
+        self._spans: list[tuple[int, int]] | None = None
 
     def between(self, start: int, end: int) -> list[NumberToken]:
         """Return the tokens that begin between two places."""
@@ -849,7 +887,7 @@ class _Reader:
     def form(self) -> NumberReading | None:
         """Return what the last explicit final form says; None where none has a number."""
         forms: list[tuple[int, int, int]] = []
-        led_on: set[int] = set()  # where another label stands behind in the same sentence
+        led_on: set[int] = set()  # where another label stands behind in the same line
         if (box := last_box(self.plain)) is not None:
             forms.append((box.start, box.inside, box.end - 1))
         if _FIELDS.search(self.plain) is not None:
@@ -869,7 +907,7 @@ class _Reader:
                     continue
                 start, end = self._sentence(label.end, most)
                 forms.append((label.start, start, end))
-                if end == most:
+                if most is not None and self.plain.find("\n", start, most) < 0:
                     led_on.add(start)
         for _, start, end in sorted(forms, reverse=True):
             found = self.one(start, end)
@@ -924,7 +962,7 @@ class _Reader:
                 found = self.label([label for label in answers if not label.others])
         if found is _DENIED:
             return self._opening() or NOTHING
-        return found or self._opening() or self._mentioned()
+        return found or self._headed() or self._awards() or self._opening() or self._concluded() or self._mentioned()
 
     def _of_scale(self) -> NumberReading | None:
         """Return the one number that is given as a part of the scale: `8/10`, `8 out of 10`."""
@@ -957,12 +995,88 @@ class _Reader:
         return said[0] if said and all(one == said[0] for one in said) else None
 
     def _opening(self) -> NumberReading | None:
-        """Return the number that the first line is, where the others explain it."""
-        lines = [found.span() for found in _LINE.finditer(self.plain)]
+        """Return the number that the first or the last line is, where the others explain it."""
+        lines = self._lines()
         if len(lines) < 2 or len(lines) > _MOST_LINES:
             return None
         found = [self._alone(*line) for line in lines]
-        return found[0] if found[0] is not None and not any(found[1:]) else None
+        alone = [one for one in found if one is not None]
+        if len(alone) != 1:
+            return None
+        return found[0] if found[0] is not None else found[-1]
+
+    def _headed(self) -> NumberReading | None:
+        """Return the score behind the only colon that has one: `Quality: 3`, with an explanation behind it."""
+        if self.scale is None:
+            return None
+        if len(list(islice(_RATED.finditer(self.plain), 2))) != 1:
+            return None
+        found: NumberReading | None = None
+        reasons = next(iter(explanations(self.plain)), len(self.plain))
+        for start, end in self._lines():
+            head = _METRIC.match(self.plain, start, end)
+            if head is None or start >= reasons:
+                continue
+            if found is not None or _NO_METRIC.search(head[0]) is not None:
+                return None
+            tokens = self.between(head.end(), end)
+            if not tokens or self.plain[head.end() : tokens[0].start].strip("*_ "):
+                continue
+            if _EXPLAINED.match(self.plain, tokens[0].end, end) is None or is_rough(self.plain, tokens[0]):
+                return None
+            behind = self.between(tokens[0].end, tokens[0].end + 40)
+            if behind and _HEDGED.fullmatch(self.plain, tokens[0].end, behind[0].start) is not None:
+                return None
+            found = self._settled(tokens[0], None)
+        return found
+
+    def _concluded(self) -> NumberReading | None:
+        """Return the number of the last sentence, where that draws a conclusion: `So there are 5 animals.`"""
+        lines = self._lines()
+        if not lines:
+            return None
+        last = deque(self._sentences(*lines[-1]), 1)
+        if not last:
+            return None
+        start, end, asked = last[0]
+        if self.scale is not None and (points := self._points_left(start, end)) is not None:
+            return points
+        if self.scale is not None or asked or (head := _SO.match(self.plain, start, end)) is None:
+            return None
+        if len(self.between(head.end(), end)) != 1 or self._quoted(head.end(), end):
+            return None
+        if self._supposed(start, end) or _UNSETTLED.search(self.plain, head.end(), end) is not None:
+            return None
+        said = self._one(head.end(), end, anchored=False)
+        return None if said is _DENIED else said
+
+    def _points_left(self, start: int, end: int) -> NumberReading | None:
+        """Return the result of a sum of points at the end of a sentence: `I deduct 1 point: 5 - 1 = 4`."""
+        tokens = self.between(start, end)
+        if len(tokens) < 3 or _POINTS.search(self.plain, start, end) is None:
+            return None
+        ahead = self.plain[tokens[-3].start : tokens[-1].start]
+        if _SUM.fullmatch(ahead) is None or _SCORE_END.fullmatch(self.plain, tokens[-1].end, end) is None:
+            return None
+        return _said(tokens[-1])
+
+    def _lines(self) -> list[tuple[int, int]]:
+        """Return where the lines that are not blank begin and end."""
+        if self._spans is None:
+            self._spans = [found.span() for found in _LINE.finditer(self.plain)]
+        return self._spans
+
+    def _awards(self) -> NumberReading | None:
+        """Return the score that is the first sentence, with its unit: `1 point. The formula is right.`"""
+        first, *others = self.tokens or (None,)
+        if first is None or self.scale is None or first.kind != "number" or is_rough(self.plain, first):
+            return None
+        if (
+            _EMPTY_BEFORE.fullmatch(self.plain, 0, first.start) is None
+            or _FIRST_AWARD.match(self.plain, first.end) is None
+        ):
+            return None
+        return None if any(_WITH_UNIT.match(self.plain, each.end) for each in others) else self._settled(first, None)
 
     def _alone(self, start: int, end: int) -> NumberReading | None:
         """Return the number that a line is, with its unit; None where it says anything else."""
@@ -1018,7 +1132,10 @@ class _Reader:
             if start <= place < limit and plain[place - 1 : place] not in ("<", ">", "≤", "≥", "!")
         ]
         behind = [token for token in tokens if equals and equals[-1] < token.start < limit]
-        if behind:
+        computed = None if equals else _COMPUTED.match(plain, start, limit)
+        if computed is not None:
+            start, tokens = computed.end(), [token for token in tokens if computed.end() <= token.start]
+        elif behind:
             if self._converts(start, equals[-1], tokens, behind):
                 return NOTHING
             start, tokens = equals[-1] + 1, behind
@@ -1196,7 +1313,7 @@ class _Reader:
         """Return the number of a short text, or of the last line of a longer one, in which no other stands."""
         plain = self.plain
         bracketed = _BRACKETS.search(_BOX_MARK.sub("", plain)) is not None and _ENCLOSED_WHOLE.fullmatch(plain) is None
-        lines = [found.span() for found in _LINE.finditer(plain)]
+        lines = self._lines()
         if not lines:
             return NOTHING
         start, end = 0, len(plain)
@@ -1347,7 +1464,7 @@ _EMPTY_BEFORE = late_pattern(rf"[\s$*(\[]*(?:{_CURRENCY}\s?)?[\s$*(\[]*", re.I)
 _EMPTY_BEHIND = late_pattern(
     rf"\s?(?:%|°(?:\s?[CF])?|per ?cent|prozent|{_CURRENCY}|元|euros?|dollars?)?[\s$*)\]]*[.。]?[\s$*)\]]*", re.I
 )
-_UNIT_END = late_pattern(r"\s?[^\W\d_]{1,15}(?:\s[^\W\d_]{1,15})?[*\s]*[.。]?[*\s]*")
+_UNIT_END = late_pattern(r"\s?[^\W\d_]{1,15}(?:'s)?(?:\s[^\W\d_]{1,15})?[*\s]*[.。]?[*\s]*")
 _SCORE_END = late_pattern(r"\s?(?:分|点|points?|pts?|stars?|/ ?\d+|%)?[\s*)\]]*[.。]?[\s*)\]]*", re.I)
 _BOUND_BEHIND = late_pattern(
     r"\s?\+|\s(?:or more|or less|or fewer|at least|at most|and (?:above|up|over|more))\b|以上|以下", re.I
