@@ -699,6 +699,7 @@ _HEDGED = late_pattern(
 )
 """Between a score and another one that it may be as well."""
 _FOR = late_pattern(r"\s?(?:points?|pts?|marks?|分)?\s?(?:for|on|给)\b", re.I)
+_HEADS = late_pattern(r"[^\W_]\s?[:：]\s?\Z")
 _ANY_SCORE = late_pattern(
     r"\b(?:an?|any|each|every|the (?:full|top|highest|next))\s(?:(?:full|perfect|higher|top)\s)?"
     r"(?:(?:score|rating|mark|grade)\s(?:of\s)?)?[*\"']{0,2}\Z",
@@ -717,6 +718,7 @@ _IT_WOULD = late_pattern(
     re.I,
 )
 _GIVEN_THAT = late_pattern(r"[*\"']{0,2}\s(?:points?\s|stars?\s)?(?:with|without|had|were|if|but for)\b", re.I)
+_GIVEN_BEFORE = late_pattern(r"\b(?:with|without|had|were|if|but for)\b[^.!?;\n]{0,60}\Z", re.I)
 _EITHER = late_pattern(
     rf"(?:\b(?:could|might|may|can) be|\beither|\bmaybe|\bperhaps|\bpossibly|可能是?|也许是?)\s?{_D}{_UNIT}\s?(?:or|oder|或者?)\s?\Z",
     re.I,
@@ -727,7 +729,7 @@ _SUM = late_pattern(rf"{_D}\s?[-+–]\s?{_D}\s?=\s?")
 _RATED = late_pattern(r"[^\W\d_][*_\"')]{0,3}\s?[:：=]\s?[*_]{0,2}\d")
 _NO_METRIC = late_pattern(
     r"\b(?:errors?|mistakes?|counts?|number|words?|length|steps?|issues?|max\w*|min\w*|highest|lowest|correct|expected"
-    r"|reference|gold|student\w*|question|problem|example|lines?|page|year|date|lost|deduct\w*|penalty|threshold|average"
+    r"|reference|gold|student\w*|question|problem|example|lines?|page|year|date|lost|typos?|weakness\w*|strengths?|time|citations?|sources?|deduct\w*|penalty|threshold|average"
     r"|candidate|criteri\w+|points|marks|claims|facts|found|total|sum|part|item|task|level|version|scale|range|note)\b"
     r"|错误|字数|步骤|满分|最高|最低|正确|参考|标准|学生|考生|例|题|年|扣|总|共",
     re.I,
@@ -744,6 +746,7 @@ _COMPUTED = late_pattern(
     re.I,
 )
 """What is computed, before its result: `the sum of 10 and 9 is`."""
+_CLAIMED = late_pattern(r"\b(?:not|n't|student|says?|said|claims?|states?|wrote|thinks?|wrong\w*|if|would)\b", re.I)
 _SO = late_pattern(
     r"[*_\s]{0,6}(?:(?:so|thus)(?! far\b| long\b)|therefore|hence|in total|altogether|in conclusion|in all|所以|因此|因而|综上|总共|一共)(?:\b|(?<=[\u3400-\u9fff]))"
     r"[,，:]?\s?",
@@ -751,7 +754,7 @@ _SO = late_pattern(
 )
 _UNSETTLED = late_pattern(
     r"\b(?:(?:I|we) (?:have|need|would|will|can|could|must|should|don't|do not)|can't|cannot|wrong|incorrect|false|which"
-    r"|left to|first|next|let|one of|of the|options?|steps?|depends?|unless|not)\b|无法|不能|错",
+    r"|left to|needs?|still|add|first|next|let|one of|of the|options?|steps?|depends?|unless|not)\b|无法|不能|错",
     re.I,
 )
 """In a sentence that draws no conclusion yet, or none about a number."""
@@ -759,6 +762,9 @@ _UNIT_BETWEEN = late_pattern(r"\s?[^\W\d_]{1,15}\s?")
 _UNIT_NEXT = late_pattern(r"\s?[^\W\d_]")
 _WITH_UNIT = late_pattern(r"\s?(?:points?|pts?|stars?|marks?|分|点|/\s?\d)(?![^\W\d_])", re.I)
 _FIRST_AWARD = late_pattern(r"\s?(?:points?|pts?|stars?|marks?|分)[*_]{0,2}\s?[.。!;；:：,，—–(-]", re.I)
+_FAULTS = late_pattern(
+    r"\b(?:errors?|mistakes?|typos?|issues?|weakness\w*|words|deduct\w*|penalty)\b|错误|字数|扣", re.I
+)
 _PART_HEAD = late_pattern(r"[^\n:：=]{1,60}[:：]")
 _OR_SO = late_pattern(r"\s?(?:-|–|~|\bto\b|\bor\b)\s?\d")
 _PART_OF = late_pattern(
@@ -1024,11 +1030,21 @@ class _Reader:
                 continue
             if _EXPLAINED.match(self.plain, tokens[0].end, end) is None or is_rough(self.plain, tokens[0]):
                 return None
-            behind = self.between(tokens[0].end, tokens[0].end + 40)
-            if behind and _HEDGED.fullmatch(self.plain, tokens[0].end, behind[0].start) is not None:
+            if self._doubted(tokens[0]):
                 return None
             found = self._settled(tokens[0], None)
         return found
+
+    def _doubted(self, token: NumberToken) -> bool:
+        """Return true if behind a score another one stands at once, or what it was before."""
+        behind = self.between(token.end, token.end + 40)
+        return _WAS.search(self.plain, token.end, token.end + 4) is not None or (
+            bool(behind)
+            and (
+                _HEDGED.fullmatch(self.plain, token.end, behind[0].start) is not None
+                or _SEVERAL.fullmatch(self.plain, token.end, behind[0].start) is not None
+            )
+        )
 
     def _concluded(self) -> NumberReading | None:
         """Return the number of the last sentence, where that draws a conclusion: `So there are 5 animals.`"""
@@ -1133,7 +1149,7 @@ class _Reader:
         ]
         behind = [token for token in tokens if equals and equals[-1] < token.start < limit]
         computed = None if equals else _COMPUTED.match(plain, start, limit)
-        if computed is not None:
+        if computed is not None and (limit == end or not self.between(limit, end)) and not _CLAIMED.search(computed[0]):
             start, tokens = computed.end(), [token for token in tokens if computed.end() <= token.start]
         elif behind:
             if self._converts(start, equals[-1], tokens, behind):
@@ -1182,6 +1198,8 @@ class _Reader:
         ):
             return NOTHING
         if _SEVERAL.fullmatch(gap) is not None and tokens[1] is others[0]:
+            return NOTHING
+        if self.scale is not None and not anchored and _HEADS.search(gap) is not None:
             return NOTHING
         if self.scale is not None and all(_FOR.match(self.plain, each.end) is not None for each in affirmed):
             return NOTHING  # `1 point for the formula, 1 point for the result`
@@ -1298,8 +1316,11 @@ class _Reader:
             _ANY_SCORE.search(self.plain, since, token.start) is not None
             and _NEEDS.match(self.plain, token.end) is not None
         ) or (
-            _IT_WOULD.search(self.plain, since, token.start) is not None
-            and _GIVEN_THAT.match(self.plain, token.end) is not None
+            (would := _IT_WOULD.search(self.plain, since, token.start)) is not None
+            and (
+                _GIVEN_THAT.match(self.plain, token.end) is not None
+                or _GIVEN_BEFORE.search(self.plain, max(0, would.start() - 60), would.start()) is not None
+            )
         )
 
     def _quoted(self, start: int, end: int) -> bool:
@@ -1339,11 +1360,14 @@ class _Reader:
             start = cues[-1].end()
         said: list[NumberReading] = []
         heads: set[str] = set()
+        awards = False
         for begin, stop, asked in self._sentences(start, end):
             quoted = [found.span() for found in _QUOTED.finditer(plain, begin, stop) if len(found[0].split()) > 1]
             tokens = [token for token in self.meant(begin, stop) if self.scale is None or not self._imagined(token)]
             if tokens and (head := _PART_HEAD.match(plain, begin, tokens[-1].start)) is not None:
                 heads.add(head[0].strip())
+                if self.scale is not None and _FAULTS.search(head[0]) is not None:
+                    said.append(NOTHING)
             if not tokens or (self.scale is not None and _OF_OTHERS.search(plain, begin, stop) is not None):
                 continue
             if self._supposed(begin, stop) or (self.scale is None and _I_HAVE.match(plain, begin)):
@@ -1357,8 +1381,9 @@ class _Reader:
             ):
                 said.append(NOTHING)
             elif (one := self._one(begin, stop, anchored=False)) is not _DENIED:
+                awards = awards or (self.scale is not None and _FOR.match(plain, tokens[0].end) is not None)
                 said.append(one or NOTHING)
-        if len(heads) > 1:
+        if len(heads) > 1 or (awards and len(said) > 1):
             return NOTHING  # parts, of which no total is said
         return said[0] if said and all(one == said[0] for one in said) else NOTHING
 
