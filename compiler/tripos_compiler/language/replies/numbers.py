@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import islice, pairwise
 from typing import Literal, NamedTuple
 
@@ -778,6 +778,8 @@ _WOULD = late_pattern(r"\b(?:would|could|might)\b|'d\b", re.I)
 _I_HAVE = late_pattern(r"\W{0,3}(?:I|we) (?:have|need|would|will|can)\b", re.I)
 _STARS = late_pattern(r"(?:rating|score)?:?\s?(?P<full>(?:[★⭐]\ufe0f?){1,10})[☆]{0,9}", re.I)
 _MOST_LINES = 200
+_MOST_CHARACTERS = 100_000
+"""Of a longer text so many characters at its end are read: an answer stands there, and no answer has as many."""
 _FAR = 200
 """So far behind a label numbers in words are looked for."""
 
@@ -798,6 +800,10 @@ def read_number(text: str, locale: str, policy: Policy, scale: float | None = No
     [None, None, None, 6]
     """
     plain = number_text(text, locale)
+    if policy == "stated" and _JSON_BEGUN.search(plain) is not None:
+        return NOTHING
+    if len(plain) > _MOST_CHARACTERS and policy != "whole":
+        plain = _end_of(plain)
     reader = _Reader(plain, _scan(plain, locale), policy == "stated", scale)
     match policy:
         case "whole":
@@ -805,13 +811,23 @@ def read_number(text: str, locale: str, policy: Policy, scale: float | None = No
         case "last":
             return reader.last()
         case "final":
-            return reader.form() or reader.label(labels_of(plain)) or reader.arrived()
+            return reader.form() or reader.label(reader.answers) or reader.arrived()
         case "stated":
             return reader.stated()
 
 
+def _end_of(plain: str) -> str:
+    """Return the last characters of a text, from the head of a line or a word."""
+    start = len(plain) - _MOST_CHARACTERS
+    line = plain.find("\n", start, start + 1000)
+    word = plain.find(" ", start, start + 1000) if line < 0 else line
+    return plain[max(start, word) :]
+
+
 def read_listed(piece: str, locale: str) -> NumberReading:
     """Return the number that an element of a list states, of which `number_text` was made already."""
+    if _JSON_BEGUN.search(piece) is not None:
+        return NOTHING
     return _Reader(piece, _scan(piece, locale), True, None).stated()
 
 
@@ -831,6 +847,26 @@ class _Reader:
         self._starts = [token.start for token in tokens]
         self._quotations: list[tuple[int, int]] | None = None
         self._spans: list[tuple[int, int]] | None = None
+
+    @cached_property
+    def answers(self) -> list[Label]:
+        """The labels of answers that stand in no question and no quotation."""
+        return self._affirmed(labels_of(self.plain))
+
+    @cached_property
+    def scores(self) -> list[Label]:
+        """The labels of scores, alike."""
+        return self._affirmed(score_labels(self.plain))
+
+    @cached_property
+    def stops(self) -> list[int]:
+        """Where sentences end."""
+        return [found.start() for found in _STOP.finditer(self.plain)]
+
+    def _asks(self, start: int) -> bool:
+        """Return true if the sentence at a place is a question."""
+        place = bisect_left(self.stops, start)
+        return place < len(self.stops) and self.stops[place] < start + _FAR and self.plain[self.stops[place]] in "?？"
 
     def between(self, start: int, end: int) -> list[NumberToken]:
         """Return the tokens that begin between two places."""
@@ -905,9 +941,9 @@ class _Reader:
                 (found.start(), *self._sentence(found.start(1), found.end()))
                 for found in _ANSWER_TAG.finditer(self.plain)
             ]
-        scores = [] if self.scale is None else self._affirmed(score_labels(self.plain))
+        scores = [] if self.scale is None else self.scores
         last_score = scores[-1].start if scores else -1
-        for label, most in _with_limits(sorted(self._affirmed(labels_of(self.plain)) + scores)):
+        for label, most in _with_limits(sorted(self.answers + scores)):
             if label.final and (self.scale is None or label in scores[-1:] or label.start > last_score):
                 if label.others and self.scale is not None:
                     continue
@@ -923,7 +959,7 @@ class _Reader:
 
     def label(self, labels: Sequence[Label]) -> NumberReading | None:
         """Return what the last label announces; None where no label announces a number."""
-        pairs = list(_with_limits(self._affirmed(labels)))
+        pairs = list(_with_limits(labels))
         if pairs and (heads := explanations(self.plain)):
             first = next((label for label, most in pairs if self._announced(label, most) is not None), None)
             head = next((head for head in heads if first is not None and head > first.start), len(self.plain))
@@ -955,17 +991,12 @@ class _Reader:
         return self.one(*self._sentence(cue.end(), line_end)) or NOTHING
 
     def stated(self) -> NumberReading:
-        if _JSON_BEGUN.search(self.plain) is not None:
-            return NOTHING
-        answers = labels_of(self.plain)
         if self.scale is None:
-            found = self.form() or self.label(
-                sorted(answers + [label for label in score_labels(self.plain) if not label.verb])
-            )
+            found = self.form() or self.label(sorted(self.answers + [label for label in self.scores if not label.verb]))
         else:
-            found = self.form() or self.label(score_labels(self.plain)) or self._of_scale()
+            found = self.form() or self.label(self.scores) or self._of_scale()
             if found is None:
-                found = self.label([label for label in answers if not label.others])
+                found = self.label([label for label in self.answers if not label.others])
         if found is _DENIED:
             return self._opening() or NOTHING
         return found or self._headed() or self._awards() or self._opening() or self._concluded() or self._mentioned()
@@ -990,8 +1021,7 @@ class _Reader:
                 or self._quoted(token.start, token.end)
             ):
                 continue
-            stop = _STOP.search(self.plain, end, end + _FAR)
-            if (stop is not None and stop[0][0] in "?？") or self._denied(token, 0) or _PART_OF.match(self.plain, end):
+            if self._asks(end) or self._denied(token, 0) or _PART_OF.match(self.plain, end):
                 continue
             if _SCORE_TAIL.match(self.plain, end) is None and (token.over is None or _OR_SO.match(self.plain, end)):
                 if token.over is not None:
@@ -1296,9 +1326,7 @@ class _Reader:
         """Return the labels that stand in no question and no quotation."""
         kept = []
         for label in labels:
-            stop = _STOP.search(self.plain, label.end, label.end + _FAR)
-            asked = stop is not None and stop[0][0] in "?？"
-            if not asked and not self._quoted(label.start, label.end) and not self._describes(label):
+            if not self._asks(label.end) and not self._quoted(label.start, label.end) and not self._describes(label):
                 kept.append(label)
         return kept
 
