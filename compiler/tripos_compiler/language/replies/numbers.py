@@ -692,8 +692,9 @@ _ENUMERATES = late_pattern(
     re.I,
 )
 _HEDGED = late_pattern(
-    r"\s?(?:分|点|points?|stars?)?[,;(，；–—-]{0,2}\s?(?:(?:or|and|but|though|或|但)\s?)?(?:maybe|perhaps|possibly|arguably|probably"
-    r"|even|could be|might be|may be|if not|bordering on|verging on|leaning (?:towards?|to)|也许|可能|或许|甚至)(?:是)?\s?"
+    r"\s?(?:分|点|points?|stars?)?[,;(，；–—-]{0,2}\s?(?:(?:or|and|but|though|或|但)\s?)?(?:maybe|perhaps|possibly|arguably"
+    r"|probably|even|could be|might be|may be|if not"
+    r"|bordering on|verging on|leaning (?:towards?|to)|也许|可能|或许|甚至)(?:是)?\s?"
     r"(?:(?:even|just|barely|almost)\s)?(?:an?\s)?[*\"']{0,2}",
     re.I,
 )
@@ -706,21 +707,22 @@ _ANY_SCORE = late_pattern(
     re.I,
 )
 _NEEDS = late_pattern(
-    r"[*\"']{0,2}\s(?:points?\s|stars?\s)?(?:would(?:n't| not)? (?:(?:also|only|have|at least)\s){0,2}(?:need(?:ed)?|require[sd]?"
-    r"|mean|take|demand|imply|call for|have|be (?:given|reserved|awarded|for|possible|if|an?)\b)"
+    r"[*\"']{0,2}\s(?:points?\s|stars?\s)?(?:would(?:n't| not)? (?:(?:also|only|have|at least)\s){0,2}(?:need(?:ed)?"
+    r"|require[sd]?|mean|take|demand|imply|call for|have|be (?:given|reserved|awarded|for|possible|if|an?)\b)"
     r"|requires|needs|demands|means|is (?:reserved|for|given|awarded)\b)",
     re.I,
 )
 """Behind a score that is described and not given."""
 _IT_WOULD = late_pattern(
-    r"\b(?:it|this|that|which|reply|response|answer|essay|he|she|they)(?:'d| would)(?: easily| surely| have)? (?:be|been|get|score|earn"
-    r"|deserve|merit|rate)\s(?:an?\s)?[*\"']{0,2}\Z",
+    r"\b(?:it|this|that|which|reply|response|answer|essay|he|she|they)(?:'d| would)(?: easily| surely| have)?"
+    r" (?:be|been|get|score|earn|deserve|merit|rate)\s(?:an?\s)?[*\"']{0,2}\Z",
     re.I,
 )
 _GIVEN_THAT = late_pattern(r"[*\"']{0,2}\s(?:points?\s|stars?\s)?(?:with|without|had|were|if|but for)\b", re.I)
 _GIVEN_BEFORE = late_pattern(r"\b(?:with|without|had|were|if|but for)\b[^.!?;\n]{0,60}\Z", re.I)
 _EITHER = late_pattern(
-    rf"(?:\b(?:could|might|may|can) be|\beither|\bmaybe|\bperhaps|\bpossibly|可能是?|也许是?)\s?{_D}{_UNIT}\s?(?:or|oder|或者?)\s?\Z",
+    rf"(?:\b(?:could|might|may|can) be|\beither|\bmaybe|\bperhaps|\bpossibly|可能是?|也许是?)\s?{_D}{_UNIT}"
+    r"\s?(?:or|oder|或者?)\s?\Z",
     re.I,
 )
 _METRIC = late_pattern(r"[\W_]{0,6}[^\W\d_]{2,20}(?:[ -][^\W\d_]{1,20}){0,2}[*_\"']{0,3}\s?[:：]")
@@ -729,26 +731,30 @@ _SUM = late_pattern(rf"{_D}\s?[-+–]\s?{_D}\s?=\s?")
 _RATED = late_pattern(r"[^\W\d_][*_\"')]{0,3}\s?[:：=]\s?[*_]{0,2}\d")
 _NO_METRIC = late_pattern(
     r"\b(?:errors?|mistakes?|counts?|number|words?|length|steps?|issues?|max\w*|min\w*|highest|lowest|correct|expected"
-    r"|reference|gold|student\w*|question|problem|example|lines?|page|year|date|lost|typos?|weakness\w*|strengths?|time|citations?|sources?|deduct\w*|penalty|threshold|average"
-    r"|candidate|criteri\w+|points|marks|claims|facts|found|total|sum|part|item|task|level|version|scale|range|note)\b"
+    r"|candidate|reference|gold|student\w*|question|problem|example|lines?|page|year|date"
+    r"|lost|typos?|weakness\w*|strengths?|time"
+    r"|citations?|sources?|deduct\w*|penalty|threshold|average"
+    r"|criteri\w+|points|marks|claims|facts|found|total|sum|part|item|task|level|version|scale|range|note)\b"
     r"|错误|字数|步骤|满分|最高|最低|正确|参考|标准|学生|考生|例|题|年|扣|总|共",
     re.I,
 )
 """Heads of lines that are no name of a metric."""
 _EXPLAINED = late_pattern(
-    r"[*_\"']{0,3}\s?(?:/\s?\d{1,3}|(?:points?|pts?|stars?|分|点)(?!\w))?[*_]{0,3}\s?(?:\Z|\n|$|[-–—(;；。]|[.,，](?=\s|\Z|$))",
+    r"[*_\"']{0,3}\s?(?:/\s?\d{1,3}|(?:points?|pts?|stars?|分|点)(?!\w))?[*_]{0,3}\s?(?:\Z|\n|$"
+    r"|[-–—(;；。]|[.,，](?=\s|\Z|$))",
     re.M,
 )
 _COMPUTED = late_pattern(
-    rf"[^\d\n]{{0,40}}\b(?:sum|product|difference|quotient|average|mean|median|total|remainder|gcd|lcm|ratio)\b[^\n]{{1,60}}?"
-    rf"\s(?:is|equals|are|comes to)\s(?=[-$*]{{0,3}}{_D}[*]{{0,2}}[.!]?\Z)|[^\d\n]{{0,40}}{_D}\s?(?:[-+–×*÷]|plus|minus|times"
-    rf"|divided by|multiplied by)\s?{_D}\s(?:is|equals|makes|gives)\s(?=[-$*]{{0,3}}{_D}[*]{{0,2}}[.!]?\Z)",
+    rf"[^\d\n]{{0,40}}\b(?:sum|product|difference|quotient|average|mean|median|total|remainder|gcd|lcm|ratio)\b"
+    rf"[^\n]{{1,60}}?\s(?:is|equals|are|comes to)\s(?=[-$*]{{0,3}}{_D}[*]{{0,2}}[.!]?\Z)|[^\d\n]{{0,40}}{_D}\s?(?:[-+–×*÷]|plus|minus"
+    rf"|times|divided by|multiplied by)\s?{_D}\s(?:is|equals|makes|gives)\s(?=[-$*]{{0,3}}{_D}[*]{{0,2}}[.!]?\Z)",
     re.I,
 )
 """What is computed, before its result: `the sum of 10 and 9 is`."""
 _CLAIMED = late_pattern(r"\b(?:not|n't|student|says?|said|claims?|states?|wrote|thinks?|wrong\w*|if|would)\b", re.I)
 _SO = late_pattern(
-    r"[*_\s]{0,6}(?:(?:so|thus)(?! far\b| long\b)|therefore|hence|in total|altogether|in conclusion|in all|所以|因此|因而|综上|总共|一共)(?:\b|(?<=[\u3400-\u9fff]))"
+    r"[*_\s]{0,6}(?:(?:so|thus)(?! far\b| long\b)|therefore|hence|in total|altogether|in conclusion|in all|所以|因此"
+    r"|因而|综上|总共|一共)(?:\b|(?<=[\u3400-\u9fff]))"
     r"[,，:]?\s?",
     re.I,
 )
@@ -802,7 +808,9 @@ def read_number(text: str, locale: str, policy: Policy, scale: float | None = No
     plain = number_text(text, locale)
     if policy == "stated" and _JSON_BEGUN.search(plain) is not None:
         return NOTHING
-    if len(plain) > _MOST_CHARACTERS and policy != "whole":
+    if len(plain) > _MOST_CHARACTERS:
+        if policy == "whole":
+            return NOTHING
         plain = _end_of(plain)
     reader = _Reader(plain, _scan(plain, locale), policy == "stated", scale)
     match policy:
@@ -1338,7 +1346,7 @@ class _Reader:
         return self._imagined(self.tokens[place])
 
     def _imagined(self, token: NumberToken) -> bool:
-        """Return true if a score is only described or supposed: `a 5 would need a source`, `it would be a 9 with one`."""
+        """Return true if a score is only described or supposed: `a 5 would need a source`."""
         since = max(0, token.start - 40)
         return (
             _ANY_SCORE.search(self.plain, since, token.start) is not None
