@@ -201,6 +201,7 @@ _DENIES = late_pattern(
     re.I,
 )
 _ALONE_BEHIND = late_pattern(r"\s?\d[\d./]{0,8}\s?(?:[,;:(]|\.(?!\d)|\Z|\n|because|since)")
+_AMOUNTS = frozenset(("total", "overall", "final", "point", "points", "mark", "marks"))
 _BARE_SCORE = frozenset(("final", "overall", "total", "my"))
 _OTHER_ONE = late_pattern(r"\b(?:other|another|previous) (?:response|reply|answer|one|student|essay)\b|另一|其他", re.I)
 _IF = late_pattern(r"\b(?:if|unless|suppose)\b|如果|假如|若是|要是", re.I)
@@ -278,6 +279,8 @@ def score_labels(text: str) -> list[Label]:
             continue
         if words and words[-1].isdecimal():
             continue  # `2 of the 3 points`
+        if noun["says"] in ("of", "at") and noun["noun"].casefold() in _AMOUNTS:
+            continue  # `she read a total of 12 pages`
         if not _NO_SCORE.intersection(words) and _affirms(text, noun.start()):
             found.append(
                 Label(

@@ -746,8 +746,9 @@ _EXPLAINED = late_pattern(
 )
 _COMPUTED = late_pattern(
     rf"[^\d\n]{{0,40}}\b(?:sum|product|difference|quotient|average|mean|median|total|remainder|gcd|lcm|ratio)\b"
-    rf"[^\n]{{1,60}}?\s(?:is|equals|are|comes to)\s(?=[-$*]{{0,3}}{_D}[*]{{0,2}}[.!]?\Z)|[^\d\n]{{0,40}}{_D}\s?(?:[-+–×*÷]|plus|minus"
-    rf"|times|divided by|multiplied by)\s?{_D}\s(?:is|equals|makes|gives)\s(?=[-$*]{{0,3}}{_D}[*]{{0,2}}[.!]?\Z)",
+    rf"[^\n]{{1,60}}?\s(?:is|equals|are|comes to)\s(?=[-$*]{{0,3}}{_D}[*]{{0,2}}[.!]?\Z)"
+    rf"|[^\d\n]{{0,40}}{_D}\s?(?:[-+–×*÷]|plus|minus|times|divided by|multiplied by)\s?{_D}"
+    rf"\s(?:is|equals|makes|gives)\s(?=[-$*]{{0,3}}{_D}[*]{{0,2}}[.!]?\Z)",
     re.I,
 )
 """What is computed, before its result: `the sum of 10 and 9 is`."""
@@ -759,8 +760,8 @@ _SO = late_pattern(
     re.I,
 )
 _UNSETTLED = late_pattern(
-    r"\b(?:(?:I|we) (?:have|need|would|will|can|could|must|should|don't|do not)|can't|cannot|wrong|incorrect|false|which"
-    r"|left to|needs?|still|add|first|next|let|one of|of the|options?|steps?|depends?|unless|not)\b|无法|不能|错",
+    r"\b(?:(?:I|we) (?:have|need|would|will|can|could|must|should|don't|do not)|can't|cannot|wrong|incorrect|false"
+    r"|which|left to|needs?|still|add|first|next|let|one of|of the|options?|steps?|depends?|unless|not)\b|无法|不能|错",
     re.I,
 )
 """In a sentence that draws no conclusion yet, or none about a number."""
@@ -1000,7 +1001,7 @@ class _Reader:
 
     def stated(self) -> NumberReading:
         if self.scale is None:
-            found = self.form() or self.label(sorted(self.answers + [label for label in self.scores if not label.verb]))
+            found = self.form() or self.label(sorted(self.answers + [label for label in self.scores if label.heads]))
         else:
             found = self.form() or self.label(self.scores) or self._of_scale()
             if found is None:
