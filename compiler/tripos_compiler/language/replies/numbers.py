@@ -1001,7 +1001,9 @@ class _Reader:
 
     def stated(self) -> NumberReading:
         if self.scale is None:
-            found = self.form() or self.label(sorted(self.answers + [label for label in self.scores if label.heads]))
+            found = self.form() or self.label(
+                sorted(self.answers + [label for label in self.scores if self._opens_or_ends(label)])
+            )
         else:
             found = self.form() or self.label(self.scores) or self._of_scale()
             if found is None:
@@ -1009,6 +1011,13 @@ class _Reader:
         if found is _DENIED:
             return self._opening() or NOTHING
         return found or self._headed() or self._awards() or self._opening() or self._concluded() or self._mentioned()
+
+    def _opens_or_ends(self, label: Label) -> bool:
+        """Return true if a label of a score heads the first or the last line; else it is on the way."""
+        if not label.heads:
+            return False
+        lines = self._lines()
+        return label.start < lines[0][1] or label.start >= lines[-1][0]
 
     def _of_scale(self) -> NumberReading | None:
         """Return the one number that is given as a part of the scale: `8/10`, `8 out of 10`."""
