@@ -243,9 +243,10 @@ _UNSETTLED = late_pattern(
 _UNIT_BETWEEN = late_pattern(r"\s?[^\W\d_]{1,15}\s?")
 _UNIT_NEXT = late_pattern(r"\s?[^\W\d_]")
 _WITH_UNIT = late_pattern(r"\s?(?:points?|pts?|stars?|marks?|分|点|/\s?\d)(?![^\W\d_])", re.I)
+_TAKEN = late_pattern(r"(?:扣[了掉除]?|减[了去]?|\b(?:deduct(?:ed|s|ing)?|lost|loses|minus))\s?\Z", re.I)
 _FIRST_AWARD = late_pattern(r"\s?(?:points?|pts?|stars?|marks?|分)[*_]{0,2}\s?[.。!;；:：,，—–(-]", re.I)
 _FAULTS = late_pattern(
-    r"\b(?:errors?|mistakes?|typos?|issues?|weakness\w*|words|deduct\w*|penalty)\b|错误|字数|扣", re.I
+    r"\b(?:errors?|mistakes?|typos?|issues?|weakness\w*|strengths|words|deduct\w*|penalty)\b|错误|字数|扣", re.I
 )
 _PART_HEAD = late_pattern(r"[^\n:：=]{1,60}[:：]")
 _OR_SO = late_pattern(r"\s?(?:-|–|~|\bto\b|\bor\b)\s?\d")
@@ -538,10 +539,10 @@ class _Reader:
         """Return the score behind the only colon that has one: `Quality: 3`, with an explanation behind it."""
         if self.scale is None:
             return None
-        if len(list(islice(_RATED.finditer(self.plain), 2))) != 1:
+        reasons = next(iter(explanations(self.plain)), len(self.plain))
+        if len(list(islice(_RATED.finditer(self.plain, 0, reasons), 2))) != 1:
             return None
         found: NumberReading | None = None
-        reasons = next(iter(explanations(self.plain)), len(self.plain))
         for start, end in self._lines():
             head = _METRIC.match(self.plain, start, end)
             if head is None or start >= reasons:
@@ -561,7 +562,7 @@ class _Reader:
     def _doubted(self, token: NumberToken) -> bool:
         """Return true if behind a score another one stands at once, or what it was before."""
         behind = self.between(token.end, token.end + 40)
-        return _WAS.search(self.plain, token.end, token.end + 4) is not None or (
+        return _WAS.search(self.plain, token.end, token.end + 16) is not None or (
             bool(behind)
             and (
                 _HEDGED.fullmatch(self.plain, token.end, behind[0].start) is not None
@@ -615,7 +616,10 @@ class _Reader:
             or _FIRST_AWARD.match(self.plain, first.end) is None
         ):
             return None
-        return None if any(_WITH_UNIT.match(self.plain, each.end) for each in others) else self._settled(first, None)
+        awards = (each for each in others if _WITH_UNIT.match(self.plain, each.end) is not None)
+        if all(_TAKEN.search(self.plain, max(0, each.start - 12), each.start) is not None for each in awards):
+            return self._settled(first, None)
+        return None
 
     def _alone(self, start: int, end: int) -> NumberReading | None:
         """Return the number that a line is, with its unit; None where it says anything else."""
