@@ -13,7 +13,9 @@ import pytest
 
 from tests.conftest import SHARED_DATA
 from tests.each import each
-from tripos_compiler.language.replies.numbers import read_number
+from tripos_compiler.language.replies.numbers import Policy, read_number
+from tripos_compiler.plan import IntegerType
+from tripos_runtime.reading import read
 
 ANSWERS: list[tuple[str, float | None, float | None]] = [
     ("She has a total of 3+4=7 balls.\nShe drops 3, so 7-3= 4 are left.\n 4", 4, 4),
@@ -935,3 +937,26 @@ def test_a_reply_that_repeats_itself_is_read_in_time(piece: str, scale: int | No
     started = time.process_time()
     read_number(text, "en", "stated", scale)
     assert time.process_time() - started < 5  # minutes, if it grew by the square
+
+
+@pytest.mark.parametrize("piece", ["1 ", "-5 ", "答案：", "Score: 4. ", "1,234, ", "so it is said. "])
+@pytest.mark.parametrize("policy", ["whole", "last", "final", "stated"])
+def test_of_a_very_long_reply_the_end_is_read(piece: str, policy: Policy) -> None:
+    text = f"{piece * (400_000 // len(piece))}\n\nFinal answer: 31"
+    started = time.process_time()
+    assert read_number(text, "en", policy).value == (None if policy == "whole" else 31)
+    assert time.process_time() - started < 10
+
+
+@each(
+    "text, value",
+    [
+        ('{"quality": {"score": 4, "reason": "2 slips"}}', 4),
+        ('{"quality": 3, "explanation": "keeps 3 of 5 rules"}', 3),
+        ('{"analysis": {"score": "2/5"}}', 2),
+        ('{"quality": 3, "style": 4}', None),
+        ('{"student_score": 3, "reason": "it says so"}', None),
+    ],
+)
+def test_a_score_stands_beside_its_reasons_in_json(text: str, value: int | None) -> None:
+    assert read(IntegerType(low=1, high=5), text).value == value

@@ -317,13 +317,11 @@ class _ValueReader:
                 raise Unreadable("a value of this type cannot be replied")
 
     def _read_number(self, raw: Any, scale: int | None = None) -> Any:
-        """Return a number that a text states; what is no text as it is."""
+        """Return a number that a text states, alone in a list or an object or beside its reasons there; what is no text
+        as it is."""
         while isinstance(raw, list | dict):
-            inner = (
-                {name: part for name, part in raw.items() if fold(str(name)) not in BESIDES}
-                if isinstance(raw, dict)
-                else dict(enumerate(raw))
-            )
+            inner = raw if isinstance(raw, dict) else dict(enumerate(raw))
+            inner = {name: part for name, part in inner.items() if fold(str(name)) not in BESIDES} or inner
             if len(inner) != 1 or fold(str(next(iter(inner)))).startswith(OTHERS):
                 break
             (raw,) = inner.values()
