@@ -204,12 +204,14 @@ _ALONE_BEHIND = late_pattern(r"\s?\d[\d./]{0,8}\s?(?:[,;:(]|\.(?!\d)|\Z|\n|becau
 _AMOUNTS = frozenset(("total", "overall", "final", "point", "points", "mark", "marks"))
 _BARE_SCORE = frozenset(("final", "overall", "total", "my"))
 _OTHER_ONE = late_pattern(r"\b(?:other|another|previous) (?:response|reply|answer|one|student|essay)\b|另一|其他", re.I)
-_IF = late_pattern(r"\b(?:if|unless|suppose)\b|如果|假如|若是|要是", re.I)
+_IF = late_pattern(r"\b(?:if|unless|suppose)\b|如果|假如|倘若|若(?!干)|要是|的话", re.I)
 _BUT = late_pattern(r"\bbut\b|但", re.I)
 _CLAUSE = late_pattern(r"[,，;；、]|\bbut\b|但")
 _WOULD = late_pattern(r"\b(?:would|wäre|serait|sería)\b", re.I)
 _SUPPOSES = late_pattern(
-    r"\b(?:if|unless|suppose|had|would have|could have|might have|were it)\b|如果|假如|若是|要是|本来|原本", re.I
+    r"\b(?:if|unless|suppose|had|would have|could have|might have|were it)\b"
+    r"|如果|假如|倘若|若(?!干)|要是|的话|本来|原本",
+    re.I,
 )
 
 

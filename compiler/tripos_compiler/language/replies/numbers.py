@@ -216,7 +216,7 @@ _NO_METRIC = late_pattern(
 """Heads of lines that are no name of a metric."""
 _EXPLAINED = late_pattern(
     r"[*_\"']{0,3}\s?(?:/\s?\d{1,3}|(?:points?|pts?|stars?|分|点)(?!\w))?[*_]{0,3}\s?(?:\Z|\n|$"
-    r"|[-–—(;；。]|[.,，](?=\s|\Z|$))",
+    r"|[-–—(;；。]|\s?(?:because|since)\b|[.,，](?=\s|\Z|$))",
     re.M,
 )
 _COMPUTED = late_pattern(
@@ -236,7 +236,8 @@ _SO = late_pattern(
 )
 _UNSETTLED = late_pattern(
     r"\b(?:(?:I|we) (?:have|need|would|will|can|could|must|should|don't|do not)|can't|cannot|wrong|incorrect|false"
-    r"|which|left to|needs?|still|add|first|next|let|one of|of the|options?|steps?|depends?|unless|not)\b|无法|不能|错",
+    r"|which|left to|needs?|still|add|twice|double|half|times|more|less|fewer|another|of it"
+    r"|first|next|let|one of|of the|options?|steps?|depends?|unless|not)\b|无法|不能|错",
     re.I,
 )
 """In a sentence that draws no conclusion yet, or none about a number."""
@@ -244,6 +245,14 @@ _UNIT_BETWEEN = late_pattern(r"\s?[^\W\d_]{1,15}\s?")
 _UNIT_NEXT = late_pattern(r"\s?[^\W\d_]")
 _WITH_UNIT = late_pattern(r"\s?(?:points?|pts?|stars?|marks?|分|点|/\s?\d)(?![^\W\d_])", re.I)
 _TAKEN = late_pattern(r"(?:扣[了掉除]?|减[了去]?|\b(?:deduct(?:ed|s|ing)?|lost|loses|minus))\s?\Z", re.I)
+_SHARE = late_pattern(
+    r"\sof\s(?:the\s|its\s)?\d+\s(?!points?|pts|marks?|stars?|score)[^\W\d]"
+    r"|\sof\s(?:the|its|them|these)\s(?!score|points|marks|\d)",
+    re.I,
+)
+_IN_ORDER_TO = late_pattern(r"(?:^|[.!?;,\n]\s?|\border )to \Z", re.I)
+"""Before a verb: what a score is for is not given yet, as of `to get a 5, it needs a source`."""
+_ENUMERATED_WITHIN = late_pattern(r"[.!?]\s\(?\d{1,2}[.)]\s+(?=\S)")
 _FIRST_AWARD = late_pattern(r"\s?(?:points?|pts?|stars?|marks?|分)[*_]{0,2}\s?[.。!;；:：,，—–(-]", re.I)
 _FAULTS = late_pattern(
     r"\b(?:errors?|mistakes?|typos?|issues?|weakness\w*|strengths|words|deduct\w*|penalty)\b|错误|字数|扣", re.I
@@ -489,11 +498,17 @@ class _Reader:
         return found or self._headed() or self._awards() or self._opening() or self._concluded() or self._mentioned()
 
     def _opens_or_ends(self, label: Label) -> bool:
-        """Return true if a label of a score heads the first or the last line; else it is on the way."""
+        """Return true if a label of a score heads the last line, or the first of a text with no other number but in its reasons;
+        else it is on the way."""
         if not label.heads:
             return False
         lines = self._lines()
-        return label.start < lines[0][1] or label.start >= lines[-1][0]
+        if label.start >= lines[-1][0]:
+            return True
+        if label.start >= lines[0][1]:
+            return False
+        reasons = next(iter(explanations(self.plain)), len(self.plain))
+        return not self.between(lines[0][1], reasons)
 
     def _of_scale(self) -> NumberReading | None:
         """Return the one number that is given as a part of the scale: `8/10`, `8 out of 10`."""
@@ -812,6 +827,10 @@ class _Reader:
         tokens = self.between(start, end)
         if not tokens or _SCORE_TAIL.match(self.plain, tokens[0].end) is None or self._supposed(label.start, end):
             return None
+        if _SHARE.match(self.plain, tokens[0].end) is not None:
+            return None
+        if _IN_ORDER_TO.search(self.plain, max(0, label.start - 12), label.start) is not None:
+            return None
         return self.one(start, end)
 
     def _supposed(self, start: int, end: int) -> bool:
@@ -879,6 +898,8 @@ class _Reader:
             return NumberReading(len(stars["full"].replace("\ufe0f", "")))
         number = _ENUMERATED.match(plain)
         if number is not None and len(lines) == 1 and self.between(number.end(), end):
+            if _ENUMERATED_WITHIN.search(plain, number.end(), end) is not None:
+                return NOTHING
             start = number.end()
         cues = list(_CORRECTS.finditer(plain, start, end))
         if cues and self.between(start, cues[-1].start()) and self.between(cues[-1].end(), end):
