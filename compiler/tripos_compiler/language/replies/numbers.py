@@ -498,7 +498,7 @@ class _Reader:
         return found or self._headed() or self._awards() or self._opening() or self._concluded() or self._mentioned()
 
     def _opens_or_ends(self, label: Label) -> bool:
-        """Return true if a label of a score heads the last line, or the first of a text with no other number but in its reasons;
+        """Return true if a label of a score heads the last line, or the first where only reasons have other numbers;
         else it is on the way."""
         if not label.heads:
             return False
