@@ -104,7 +104,8 @@ _CONCLUSION = late_pattern(
     re.IGNORECASE,
 )
 _ONLY_LETTERS = late_pattern(
-    r"(?:(?![√✓✔✅☑×✗✘❌✕☒])[\W\d_]|[第题和与及选项以小]|(?:and|or|und|et|y|[Oo]ptions?|[Aa]nswers?)(?![A-Za-z])|[A-Z](?![a-z])"
+    r"(?:(?![√✓✔✅☑×✗✘❌✕☒])[\W\d_]|[第题和与及选项以小]|(?:and|or|und|et|y|[Oo]ptions?|[Aa]nswers?)(?![A-Za-z])"
+    r"|[A-Z](?![a-z])"
     r"|[a-h](?![A-Za-z])){1,1000}"
 )
 """Letters and nothing else but what stands between and around them."""
@@ -168,7 +169,14 @@ def _choose(said: str, options: _Options) -> str | None:
     if (found := options.named(whole)) is not None:
         return found
     for part in dict.fromkeys(filter(None, (until_reasons(whole).strip(), whole))):
-        for find in (options.judged, options.announced, options.concluded, options.by_itself, options.mentioned):
+        for find in (
+            options.bare,
+            options.judged,
+            options.announced,
+            options.concluded,
+            options.by_itself,
+            options.mentioned,
+        ):
             choice = find(part)
             if choice is not None:
                 return choice
@@ -189,15 +197,16 @@ class _Forms:
 
 
 @cache
-def _forms(options: int) -> _Forms:
+def _forms(options: int, small_letters: int = ALPHABET) -> _Forms:
     """Return the forms of so many options. Letters up to H are letters of options, where there are fewer too; those
-    after Z are two."""
+    after Z are two. `small_letters` may be written small."""
     last = chr(ord("A") + min(max(options, _FEWEST), ALPHABET) - 1)
-    small = last.lower()
+    small = min(last.lower(), chr(ord("a") + small_letters - 1))
     pair = r"[A-Z]{2}(?![A-Za-z])|" if options > ALPHABET else ""
     one = rf"(?:{pair}(?!{PRONOUN})[A-Za-{small}])" if last == "Z" else rf"(?:(?!{PRONOUN})[A-{last}a-{small}])"
     more = (
-        rf"(?:(?:选?项)?[{_BESIDE}]{{0,9}}(?:(?![,，]){_AND}[{_BESIDE}]{{0,9}}{one}(?! (?!and |or |und |oder |et |ou )[a-z]{{2}})|[,，][{_BESIDE}]{{0,9}}(?:and "
+        rf"(?:(?:选?项)?[{_BESIDE}]{{0,9}}(?:(?![,，]){_AND}[{_BESIDE}]{{0,9}}{one}(?! (?!and |or |und |oder |et "
+        rf"|ou )[a-z]{{2}})|[,，][{_BESIDE}]{{0,9}}(?:and "
         rf"|or )?{one}(?={_LIST_ENDS})"
         rf"|[A-{last}]{{1,8}}|(?<=[a-h]) [a-h](?! [a-z]{{2}}))(?![A-Za-z']))"
     )
@@ -230,7 +239,7 @@ class _Options:
 
     @property
     def forms(self) -> _Forms:
-        return _forms(len(self.folded))
+        return _forms(len(self.folded), _FEWEST if self.several else ALPHABET)
 
     def one(self, letters: Iterable[str]) -> str | None:
         """Return the letters among these, where they are those of options; one, unless several may be chosen."""
@@ -316,6 +325,14 @@ class _Options:
         correction = CORRECTION.search(text, end)
         later = None if correction is None else self.mentioned(text[correction.end() :])
         return later or choice
+
+    def bare(self, text: str) -> str | None:
+        """Return the option that stands alone above a blank line, with the reasons below."""
+        first, blank, rest = text.partition("\n\n")
+        found = self.named(first) if blank and "\n" not in first.strip() else None
+        return (
+            None if found is None or self.named(rest.strip()) is not None else self._corrected(text, len(first), found)
+        )
 
     def judged(self, text: str) -> str | None:
         """Return the options that a list of all of them holds, line by line: `B. hydrogen – correct`."""

@@ -48,7 +48,7 @@ def plain(text: str) -> str:
 CORRECTION = late_pattern(
     r"\b(?:wait|hold on|actually,|correction|scratch that|on second thought|let me (?:re\w+|correct)|i (?:misread"
     r"|miscounted"
-    r"|made a mistake)|i mean)\b|\bno, (?:it|that|the)\b|不对,|等等|等一下|更正|重新|改为",
+    r"|made a mistake)|i mean)\b|\bno, (?:it|that|the)\b|不对,|等等,|等一下",
     re.IGNORECASE,
 )
 """What takes back an answer before it."""
@@ -181,7 +181,7 @@ _OPEN_AFTER = late_pattern(
 )
 _CONDITION_BEHIND = late_pattern(r"[^.;。\n]{0,60}\b(?:if|unless|had)\b", re.IGNORECASE)
 _BETWEEN = late_pattern(r"[\s\"')]{0,3}(?:之间|的?(?:区别|差异|不同|异同))")
-_SIGNS = late_pattern(r"(?:(?P<held>[✅✓✔√])|[❌✗✘×])\s{0,2}(?:选项|[Oo]ption)?\s{0,2}\Z")
+_SIGNS = late_pattern(r"(?:\A|[;,])\W{0,3}(?:(?P<held>[✅✓✔√])|[❌✗✘×])\s{0,2}(?:选项|[Oo]ption)?\s{0,2}\Z")
 _SO_IS = late_pattern(r"\b(?:so|as) (?:is|are|does)\s+\Z", re.IGNORECASE)
 _OUTRANKS = late_pattern(r"\s{0,2}>{1,3}\s{0,2}[A-Z](?![A-Za-z])")
 _OUTRANKED = late_pattern(r"[A-Z]\s{0,2}>{1,3}\s{0,2}\Z")
