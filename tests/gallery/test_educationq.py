@@ -23,12 +23,6 @@ def gains_of(tests: list[tuple[bool, bool]]) -> dict[str, float]:
     return {"pre_test_accuracy": before, "post_test_accuracy": after, "progress": after - before}
 
 
-def gains_of(tests: list[tuple[bool, bool]]) -> dict[str, float]:
-    """Return the gains as the original gives them, of who was right before and after."""
-    before, after = (statistics.fmean(each) for each in zip(*tests, strict=True))
-    return {"pre_test_accuracy": before, "post_test_accuracy": after, "progress": after - before}
-
-
 def test_letters_and_gains_are_those_of_the_original(tmp_path: Path) -> None:
     *verdicts, gains = [json.loads(line) for line in VERDICTS.read_text("utf-8").splitlines()]
     said = {row["question"]: each for row, each in zip(questions(), replies(), strict=True)}
@@ -86,6 +80,8 @@ def test_letters_and_gains_are_those_of_the_original(tmp_path: Path) -> None:
     each = {category: gains_of(pairs)["progress"] for category, pairs in answered.items()}
     assert figures.by("lesson.gain_in") == pytest.approx(each, abs=apart)
     assert figures["lesson.css"].value == pytest.approx(statistics.stdev(each.values()), abs=apart)
-    lost, won = (sum(value or 0 for (_, name), value in wanted.items() if name == side) for side in ("dropped", "lifted"))
+    lost, won = (
+        sum(value or 0 for (_, name), value in wanted.items() if name == side) for side in ("dropped", "lifted")
+    )
     assert figures["lesson.pnir"].value == pytest.approx(lost / won, abs=apart)
     assert figures.by("lesson.teaching") == {name: 2 + place for place, name in enumerate(METRICS)}

@@ -42,9 +42,6 @@ def test_every_score_is_that_of_the_authors_script(tmp_path: Path) -> None:
         if not is_answer(each["reply"]):
             assert {scores[metric, number] for metric in ("readable", "strict", "right")} == {None}
             continue
-        if not is_answer(each["reply"]):
-            assert {scores[metric, number] for metric in ("readable", "strict", "right")} == {None}
-            continue
         assert scores["readable", number] == (letter is not None), each
         assert scores["strict", number] == (letter == each["row"]["answer"]), each
         if letter is not None:

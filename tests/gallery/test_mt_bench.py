@@ -37,17 +37,6 @@ def means_of(ratings: Mapping[tuple[int, int], float]) -> dict[str, list[float]]
     return found
 
 
-def means_of(ratings: Mapping[tuple[int, int], float]) -> dict[str, list[float]]:
-    """Return the means of the first and second turns and of both, of all categories and of each, as they are shown."""
-    category = {each["question_id"]: each["category"] for each in questions()}
-    found = {}
-    for name in ("all", *CATEGORIES):
-        own = {place: each for place, each in ratings.items() if each != -1 and name in ("all", category[place[0]])}
-        turns = [[each for (_, turn), each in own.items() if turn == one] for one in (1, 2)]
-        found[name] = [fmean(each) for each in (*turns, [*own.values()])]
-    return found
-
-
 def test_ratings_and_means_are_those_of_fastchat(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in VERDICTS.read_text("utf-8").splitlines()]
     by_question = {each["turns"][0]: each for each in questions()}

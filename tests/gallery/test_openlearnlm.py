@@ -6,7 +6,6 @@ import json
 import re
 from pathlib import Path
 from statistics import fmean
-from statistics import fmean
 
 import pytest
 

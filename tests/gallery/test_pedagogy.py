@@ -39,9 +39,6 @@ def test_letters_and_questions_are_those_of_the_original(tmp_path: Path) -> None
         if not is_answer(said[number]):
             assert (score.value, score.status) == (None, "parse_failure")
             continue
-        if not is_answer(said[number]):
-            assert (score.value, score.status) == (None, "parse_failure")
-            continue
         assert score.value == wanted, (score.metric, said[number], letter)
     assert len(figures.scores) == 2 * facts_of("pedagogy").replies
     for number, verdict in enumerate(verdicts):

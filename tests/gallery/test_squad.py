@@ -6,19 +6,10 @@ import re
 from pathlib import Path
 from statistics import fmean
 from typing import Any
-from statistics import fmean
-from typing import Any
 
 import pytest
 
 from tests.gallery.playing import answered, facts_of, is_answer, play, verdicts_of
-
-
-def figures_of(said: list[dict[str, Any]], metric: str) -> dict[str, float]:
-    """Return the mean of a metric in per cent: of all questions, of those with an answer, and of those without."""
-    kinds = {"HasAns": [each for each in said if each["row"]["answers"]["text"]]}
-    kinds |= {"NoAns": [each for each in said if not each["row"]["answers"]["text"]], "all": said}
-    return {kind: 100 * fmean(each[metric] for each in own) for kind, own in kinds.items()}
 
 
 def figures_of(said: list[dict[str, Any]], metric: str) -> dict[str, float]:

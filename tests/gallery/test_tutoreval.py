@@ -7,8 +7,6 @@ import re
 from pathlib import Path
 from statistics import fmean
 from typing import Any
-from statistics import fmean
-from typing import Any
 
 import pytest
 
@@ -16,16 +14,6 @@ from tests.gallery.playing import facts_of, is_answer, play
 
 FIELDS = ("closed_book", "answer_in_chapter", "misleading_question", "difficulty", "domain")
 PARTS = ("life_sciences", "math", "physics", "easy", "hard")
-PARTS = ("life_sciences", "math", "physics", "easy", "hard")
-
-
-def figures_of(rows: list[dict[str, Any]]) -> dict[str, float]:
-    """Return the totals of the authors' script, in per cent of 3, for rows that were graded."""
-    parts = {"total": rows, "misleading_questions": [row for row in rows if row["misleading_question"]]}
-    parts["answer_in_chapter"] = [row for row in rows if row["answer_in_chapter"]]
-    parts |= {name: [row for row in rows if name in (row["domain"], row["difficulty"])] for name in PARTS}
-    found = {name: 100 * fmean(row["correctness"] for row in part) / 3 for name, part in parts.items()}
-    return found | {"presentation_score": 100 * fmean(row["presentation"] for row in rows) / 3}
 
 
 def figures_of(rows: list[dict[str, Any]]) -> dict[str, float]:
