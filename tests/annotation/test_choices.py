@@ -108,7 +108,7 @@ def _kappa(ask: Rows) -> float:
 
 
 def test_what_is_no_name_is_refused_and_a_changed_name_takes_the_place(facts: Path, tripos: Command, ask: Rows) -> None:
-    assert tripos("annotate", "--name", "anna", "--sample", "4").code == 0
+    assert tripos("annotate", "--name", "anna").code == 0
     fill("anna.xlsx", ("PERHAPS", 4), ("good",))
     refused = tripos("annotate", "--take", "anna.xlsx")
     assert refused.code == 1
@@ -119,12 +119,12 @@ def test_what_is_no_name_is_refused_and_a_changed_name_takes_the_place(facts: Pa
         fill("anna.xlsx", (verdict,), ("good",))
         assert tripos("annotate", "--take", "anna.xlsx").code == 0
         kept = ask("select choice from facts.scores where evaluator = 'human/anna' and metric = 'verdict'")
-        assert [row["choice"] for row in kept] == [verdict] * 2
+        assert [row["choice"] for row in kept] == [verdict] * ITEMS
 
 
 def test_a_second_round_has_names_of_its_own(facts: Path, tripos: Command, ask: Rows) -> None:
     for more in ((), ("--round", "2")):
-        assert tripos("annotate", "--name", "anna", "--sample", "4", *more).code == 0
+        assert tripos("annotate", "--name", "anna", *more).code == 0
         path = "anna-round2.xlsx" if more else "anna.xlsx"
         fill(path, ("CORRECT", "INCORRECT"), ("poor",))
         assert tripos("annotate", "--take", path).code == 0
@@ -132,7 +132,9 @@ def test_a_second_round_has_names_of_its_own(facts: Path, tripos: Command, ask: 
         "select round, choice, count(*) as n from facts.scores where evaluator = 'human/anna' and status = 'scored' group by all"
     )
     assert sorted((int(row["round"] or 0), row["choice"], row["n"]) for row in kept) == [
-        (turn, choice, count) for turn in (0, 2) for choice, count in (("CORRECT", 1), ("INCORRECT", 1), ("poor", 2))
+        (turn, choice, count)
+        for turn in (0, 2)
+        for choice, count in (("CORRECT", ITEMS // 2), ("INCORRECT", ITEMS // 2), ("poor", ITEMS))
     ]
 
 

@@ -67,7 +67,7 @@ def test_the_block_and_the_statement_are_known(marked: str, place: str, keyword:
         ("scenario s { context a * |", ["AXES"]),
         ('scenario s { ask a by b { prompt en "x" |', ["LABELS", "when"]),
         ("scenario s { ask a by b { prompt en |", ["LABELS"]),
-        ("measure m = mean(x) |", ["lower", "corrected", "across", "until", "by"]),
+        ("measure m = mean(x) |", ["lower", "higher", "corrected", "across", "until", "by"]),
         ("measure m = mean(x) by a, |", ["DIMS"]),
         ("measure m = mean(x, by: |", ["VALUE"]),
         ('dataset d from "x" { a list<|', ["TYPE"]),

@@ -7,6 +7,7 @@ from dataclasses import field, replace
 from typing import Any
 
 from tripos_compiler.language import Missing, Unavailable, evaluate
+from tripos_compiler.language.library import holds_json
 from tripos_compiler.language.replies.locales import DEFAULT
 from tripos_compiler.plan import (
     Ask,
@@ -125,7 +126,8 @@ class Questions:
         reader = reply_reader(step.returns, self.axes, locale)
         weigh = None if settings.top_logprobs is None else reply_weigher(step.returns)
         form: Form = "text" if step.returns is None else "typed"
-        return PreparedQuestion(step.system, step.prompt, settings, schema, reader, form=form, weigh=weigh)
+        exact = step.returns is not None and holds_json(step.returns)
+        return PreparedQuestion(step.system, step.prompt, settings, schema, reader, form=form, weigh=weigh, exact=exact)
 
     def _judged(self, step: Judging, locale: str) -> PreparedQuestion:
         scorer, metrics = self.plan.scorer(step.scorer), self.metrics(step)

@@ -33,7 +33,7 @@ from tripos_compiler.source import dataclass
 from tripos_runtime.asking.other_replies import OtherStore
 from tripos_runtime.asking.statuses import FAILED, OK, PARSE_FAILURE, REFUSED
 from tripos_runtime.models import DialogueTurn, Message
-from tripos_runtime.reading import format_note
+from tripos_runtime.reading import format_note, parts_around_json
 
 UNUSED: dict[str, Any] = {
     "attempts": 0,
@@ -98,6 +98,8 @@ class PreparedQuestion:
     """Makes of a reply that was read, and of the probabilities of its tokens, what they say together."""
     varied: tuple[str, ...] = ()
     """The names of the settings that are not the same in all of its requests."""
+    exact: bool = False
+    """The reply is read as JSON of any form, in which nothing is thinking."""
     unsettled: tuple[tuple[Expr, Unavailable], ...] = ()
     """The conditions of its settings that have no value, and why. Then the settings are the widest that there may be,
     and nothing is sent with them."""
@@ -112,7 +114,8 @@ class PreparedQuestion:
     def read(self, kept: Mapping[str, Any]) -> ReadOutcome:
         """Return what a reply is read as, given the columns `reply`, `finish_reason` and `logprobs` of the store, and
         `thinking` and `tokens_reasoning` if they are known. Whatever reads a reply reads its answer."""
-        ending, parts = ending_of(kept["finish_reason"]), reply_parts(kept["reply"], self.form, kept.get("thinking"))
+        ending = ending_of(kept["finish_reason"])
+        parts = reply_parts(kept["reply"], self.form, kept.get("thinking"), exact=self.exact)
         outcome = self.reader(parts.answer)
         reading = READINGS[outcome.status]
         thought = parts.thinking is not None or bool(kept.get("tokens_reasoning"))
@@ -259,9 +262,10 @@ def text_reader(text: str) -> ReadOutcome:
     return ReadOutcome(text, None)
 
 
-def reply_parts(raw: str, form: Form, thinking: str | None = None) -> ReplyText:
+def reply_parts(raw: str, form: Form, thinking: str | None = None, *, exact: bool = False) -> ReplyText:
     """Return the answer of a reply and the thinking before it; `thinking` is that of fields of its own. Of a reply that
-    says calls, the answer says its text without the thinking. A number has no thinking.
+    says calls, the answer says its text without the thinking. A number has no thinking, and JSON none within it if it
+    is read exactly.
 
     >>> reply_parts("<think>A?</think> B", "text", "Let me see.").thinking
     'Let me see.\\n\\nA?'
@@ -276,7 +280,7 @@ def reply_parts(raw: str, form: Form, thinking: str | None = None) -> ReplyText:
         if text is not raw:
             parts = replace(parts, answer=raw if parts.answer == text else write_calls(parts.answer, calls))
     else:
-        parts = ReplyText.parse(raw)
+        parts = parts_around_json(raw) if exact else ReplyText.parse(raw)
     thoughts = "\n\n".join(each for each in (thinking, parts.thinking) if each and each.strip())
     return replace(parts, thinking=thoughts or None)
 

@@ -1,3 +1,6 @@
+from .exact_json import (
+    parts_around_json as parts_around_json,
+)
 from .judgement_text import (
     MetricRead as MetricRead,
     MetricReads as MetricReads,

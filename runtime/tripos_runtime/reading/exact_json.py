@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from tripos_compiler.language.replies.text import ReplyText
 from tripos_runtime.reading.json_text import THINKING
 
 DEEPEST = 100
@@ -24,6 +25,7 @@ MARK = re.compile(r"[{}\[\]]|<think|```json[ \t]*\r?\n", re.IGNORECASE)
 PROSE = re.compile(r"""\{\s*[^\s{}\[\]"':“”][^{}\[\]"':“”]*\}|\[(?:\s*[^\W\d_][^\[\]{}"',“”]*|\.\.\.|…)\]""")
 """Brackets of a text that nobody takes for JSON: a word or a formula, without a quotation mark or, in braces, a colon,
 as in `\\frac{1}{2}`, `{name}` and `[see Table 1]`."""
+OPENED = re.compile(r"[{\[]")
 BLANK = re.compile(r"\s*")
 FENCE_END = re.compile(r"\s*(?:```|\Z)")
 VALUE = "\0"
@@ -33,6 +35,11 @@ PART = re.compile(r"""["'”]\s*[:,]\s*\0|\0\s*[:,]\s*["'“\0]|\\["'“”]""")
 escaped quotation mark."""
 NONE = "the reply holds no JSON"
 TOO_DEEP = f"the JSON has more than {DEEPEST} levels"
+
+
+STAND_IN = "\ue000"
+"""Stands for a value while the thinking is taken from around it; a reply that has it itself is split as it is."""
+_STOOD_IN = re.compile(rf"{STAND_IN}(\d+){STAND_IN}")
 
 
 class NotExact(Exception):
@@ -70,6 +77,47 @@ def exact_json(text: str) -> Any:
     if any(_written(value) != _written(values[0]) for value in values[1:]):
         raise NotExact(f"the reply holds {len(values)} JSON values, and does not say which is meant")
     return values[0]
+
+
+def parts_around_json(text: str) -> ReplyText:
+    """Return the answer of a reply and the thinking before it, where marks of thinking within JSON are a part of it.
+
+    >>> parts_around_json('<think>[1]</think> So: ["<think>2</think>"]').answer
+    'So: ["<think>2</think>"]'
+    """
+    if ReplyText.parse(text).thinking is None or STAND_IN in text:
+        return ReplyText.parse(text)
+    kept: list[str] = []
+    pieces: list[str] = []
+    position = 0
+    for start, end in _spans_of_json(text):
+        pieces += [text[position:start], f"{STAND_IN}{len(kept)}{STAND_IN}"]
+        kept.append(text[start:end])
+        position = end
+    parts = ReplyText.parse("".join([*pieces, text[position:]]))
+
+    def put_back(part: str) -> str:
+        return _STOOD_IN.sub(lambda found: kept[int(found[1])], part)
+
+    return ReplyText(put_back(parts.answer), parts.thinking and put_back(parts.thinking), parts.closed)
+
+
+def _spans_of_json(text: str) -> Iterable[tuple[int, int]]:
+    """Yield where JSON with texts in it begins and ends: lists, objects, and what is all there is but for thinking."""
+    for whole in (text.strip(), _without_thinking(text.strip())):
+        if whole.startswith('"') and _is_json(whole):
+            start = text.rindex(whole)
+            yield start, start + len(whole)
+            return
+    position = 0
+    while (mark := OPENED.search(text, position)) is not None:
+        try:
+            _, position = PLAIN_DECODER.raw_decode(text, mark.start())
+        except (ValueError, RecursionError):
+            position = mark.end()
+            continue
+        if '"' in text[mark.start() : position]:
+            yield mark.start(), position
 
 
 def _without_thinking(text: str) -> str:
@@ -159,6 +207,7 @@ def _float(digits: str) -> float:
     return value
 
 
+PLAIN_DECODER = json.JSONDecoder()
 DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_int=_integer, parse_float=_float)
 
 

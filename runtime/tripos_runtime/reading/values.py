@@ -46,7 +46,7 @@ from tripos_runtime.reading.conversions import (
     short,
 )
 from tripos_runtime.reading.dialogue_text import turns_in
-from tripos_runtime.reading.exact_json import NotExact, exact_json
+from tripos_runtime.reading.exact_json import NotExact, exact_json, parts_around_json
 from tripos_runtime.reading.json_text import FoundJson, find_all
 from tripos_runtime.reading.keys import REASON_KEYS
 from tripos_runtime.reading.plain_text import (
@@ -146,10 +146,10 @@ def read(type: Type, text: str, axes: Sequence[Axis] = (), locale: str = DEFAULT
     """
     if (error := too_long(text)) is not None:
         return ReadReply(None, error, "parse_failure")
-    text = ReplyText.parse(text).answer
     reader = _ValueReader({axis.name: axis for axis in axes}, locale)
     if holds_json(type):
-        return _read_exactly(reader, type, text)
+        return _read_exactly(reader, type, parts_around_json(text).answer)
+    text = ReplyText.parse(text).answer
     found = find_all(text)
     if len(found) == 1 and isinstance(found[0].value, int | float) and not isinstance(found[0].value, bool):
         found = [FoundJson(text.strip())]  # a number on its own was written by no rules of JSON

@@ -217,7 +217,9 @@ class Encoder:
         self, model: str, name: str, text: str, lane: Lane, outcome: Reply | ModelError, told: Mapping[str, Any]
     ) -> None:
         """Keep what came of a text, and then tell whoever waits for it."""
-        columns = {key: value for key, value in NO_REPLY.items() if key not in ("reply", "parsed", "logprobs")}
+        columns = {
+            key: value for key, value in NO_REPLY.items() if key not in ("reply", "thinking", "parsed", "logprobs")
+        }
         columns |= {**UNUSED, **told}
         vector: Vector | None = None
         status, error = OK, None
