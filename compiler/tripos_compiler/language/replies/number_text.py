@@ -119,7 +119,7 @@ def number_text(text: str, locale: str) -> str:
     >>> number_text(r"$\boxed{10{,}000 \text{ m}}$", "en"), number_text("<think>5?</think>**1.234,5** €", "de")
     ('$\\boxed{10000 m}$', '1234.5 €')
     """
-    text = comparable(ReplyText.parse(text).answer.translate(_APART)).replace("\ue002", "\u202f")
+    text = comparable(ReplyText.parse(text).answer.strip().translate(_APART)).replace("\ue002", "\u202f")
     if not text.isascii():
         text = text.translate(_WIDE).translate(_SIGNS).translate(_HAN)
     text = text.replace("+/-", "±")
