@@ -26,6 +26,8 @@ DOCS = ROOT / "docs"
 LANGUAGE = DOCS / "language"
 BY_HAND = (
     "index",
+    "answers",
+    "numbers",
     "types",
     "expressions",
     "templates",

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.field.running import Answers, Figures, figures_at, lines
+from tripos_compiler.language.replies.text import ReplyText
 from tripos_runtime.asking.functions.settings import ProgramLimits
 
 SPECS = Path(__file__).parents[2] / "specs"
@@ -92,3 +93,17 @@ def verdicts_of(name: str) -> list[dict[str, Any]]:
     """Return the rows, replies and verdicts that `originals/NAME.py` stored: what the original's scorer said."""
     text = (VERDICTS / f"{name}.jsonl").read_text("utf-8")
     return [json.loads(line) for line in text.split("\n") if line]
+
+
+def is_answer(reply: str) -> bool:
+    """Return true if a reply says something.
+
+    One that is empty, or nothing but thinking, is a `parse_failure` and has no value. Originals count it as wrong, or as
+    right where nothing is to be said: its scores are asserted to be missing, and figures compared over all others.
+    """
+    return ReplyText.parse(reply).answer.strip() != ""
+
+
+def answered(said: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows of `verdicts_of` whose reply says something."""
+    return [each for each in said if is_answer(str(each["reply"]))]

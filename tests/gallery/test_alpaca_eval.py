@@ -10,7 +10,7 @@ import pytest
 
 from tests.field.running import Reply
 from tests.gallery.originals.alpaca_eval import chances, reply, rows
-from tests.gallery.playing import facts_of, play
+from tests.gallery.playing import facts_of, is_answer, play
 from tripos_compiler.plan import write_token_probabilities
 from tripos_runtime.roles import binding
 
@@ -41,7 +41,12 @@ def test_preferences_and_win_rates_are_those_of_the_package(tmp_path: Path, monk
 
     files = {"alpaca_eval_gpt4_baseline.json": json.dumps(rows())}
     figures = play(tmp_path, "alpaca_eval", files, lambda messages: reply(messages[-1]), {"judge": judge})
-    wanted = {each["instruction"]: each["preference"] and each["preference"] - 1 for each in lines}
+    wanted = {
+        each["instruction"]: each["preference"] and each["preference"] - 1
+        if is_answer(reply(each["instruction"]))
+        else None
+        for each in lines
+    }
     found = {score.fields["instruction"]: score.value for score in figures.scores if score.metric == "preferred"}
     apart = facts_of("alpaca_eval").apart
     assert found == {name: None if each is None else pytest.approx(each, abs=apart) for name, each in wanted.items()}

@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import SHARED_DATA
 from tests.gallery.originals.ceval import reply, rows
-from tests.gallery.playing import facts_of, play
+from tests.gallery.playing import facts_of, is_answer, play
 
 VERDICTS = Path(__file__).parent / "verdicts" / "ceval.jsonl"
 REAL = SHARED_DATA / "ceval"
@@ -50,13 +50,23 @@ def test_verdicts_and_figures_are_those_of_the_original(tmp_path: Path) -> None:
     figures = play(tmp_path, "ceval", files, answer)
     right: dict[str, dict[int, int]] = defaultdict(dict)
     for score in figures.scores:
-        assert score.status == "scored"
-        right[score.fields["subject"]][score.fields["id"]] = int(score.value or 0)
-    verdicts = {each["subject"]: dict(enumerate(each["correct"])) for each in original}
+        is_read = is_answer(said[score.fields["question"]])
+        assert score.status == ("scored" if is_read else "parse_failure")
+        if is_read:
+            right[score.fields["subject"]][score.fields["id"]] = int(score.value or 0)
+    verdicts = {
+        each["subject"]: {
+            at: correct
+            for at, (row, correct) in enumerate(zip(rows("val")[each["subject"]], each["correct"], strict=True))
+            if is_answer(reply(row))
+        }
+        for each in original
+    }
     assert right == verdicts
     assert len(figures.scores) == facts_of("ceval").replies
     apart = facts_of("ceval").apart
-    accuracy = {each["subject"]: each["accuracy"] / 100 for each in original}
+    assert all(each["accuracy"] / 100 == pytest.approx(fmean(each["correct"]), abs=apart) for each in original)
+    accuracy = {subject: fmean(each.values()) for subject, each in verdicts.items()}
     assert figures.by("by_subject") == pytest.approx(accuracy, abs=apart)
     assert figures["average"].value == pytest.approx(fmean(accuracy.values()), abs=apart)
     for category, found in figures.by("by_category").items():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gallery.playing import facts_of, play
+from tests.gallery.playing import facts_of, is_answer, play
 
 SCENARIOS = {
     "1": "Problem Solving",
@@ -98,7 +98,8 @@ def test_fidelity_success_and_refusals_are_those_of_the_formulas(tmp_path: Path)
     assert len(told) + len(verdicts) == facts.replies
     near = lambda value: pytest.approx(value, abs=facts.apart)  # noqa: E731
     found = {score.fields["id"]: score.value for score in figures.scores if score.metric == "fidelity"}
-    assert found == {name: each[0] for name, each in told.items()}
+    assert found == {name: each[0] if is_answer(said[name]) else None for name, each in told.items()}
+    told = {name: each for name, each in told.items() if is_answer(said[name])}
     count = len(told)
     assert figures["rfs"].value == near(sum(each[0] for each in told.values()) / count)
     assert figures["teaching_harm.accuracy"].value == near(sum(each[0] == 1 for each in told.values()) / count)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gallery.playing import facts_of, play, verdicts_of
+from tests.gallery.playing import answered, facts_of, is_answer, play, verdicts_of
 
 
 def test_every_score_is_that_of_simple_evals_in_every_order(tmp_path: Path) -> None:
@@ -38,16 +38,17 @@ def test_every_score_is_that_of_simple_evals_in_every_order(tmp_path: Path) -> N
     for place, each in enumerate(said):
         name = each["row"]["Record ID"]
         key = "ABCD"[asked[name][place % 4].index(each["row"]["Correct Answer"])]
-        right[name].append(each["letter"] == key)
+        if is_answer(each["reply"]):
+            right[name].append(each["letter"] == key)
     scored: dict[str, list[bool]] = defaultdict(list)
     for score in figures.scores:
-        if score.metric == "right":
+        if score.metric == "right" and score.value is not None:
             scored[score.fields["id"]].append(bool(score.value))
     assert {name: sorted(each) for name, each in scored.items()} == {name: sorted(each) for name, each in right.items()}
     every = [value for each in right.values() for value in each]
     assert figures["accuracy"].value == pytest.approx(sum(every) / len(every), abs=facts.apart)
-    assert figures["accuracy"].n == facts.replies
-    read = sum(each["letter"] is not None for each in said) / len(said)
+    assert figures["accuracy"].n == len(every) == len(answered(said))
+    read = sum(each["letter"] is not None for each in said) / len(every)
     assert figures["read"].value == pytest.approx(read, abs=facts.apart)
     # Each order is a draw of its own: the right option stands at every letter about as often.
     at = [orders.index(rows[name]["Correct Answer"]) for name, each in asked.items() for orders in each]

@@ -15,7 +15,7 @@ from tests.gallery.playing import GALLERY, facts_of, play
 
 SKILLS = ("Measurement and Data", "Number and Operations in Base Ten", "Fractions", "Algebraic Thinking")
 STRATEGIES = ("rules", "examples", "combined")
-ODD = {"": None, "B or C": None, "I have not learnt this.": None, "E": None, "Ｃ": "C", "**D**": "D", "(a)": "A"}
+ODD = {"?": None, "B or C": None, "I have not learnt this.": None, "E": None, "Ｃ": "C", "**D**": "D", "(a)": "A"}
 ODD |= {"The answer is B.": "B", "\\boxed{A}": "A", "答案是D": "D", "C. three": "C"}
 """What a student may say for a letter, and the option that it chooses."""
 

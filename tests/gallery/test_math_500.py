@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.field.running import Figures
-from tests.gallery.playing import facts_of, play, verdicts_of
+from tests.gallery.playing import answered, facts_of, is_answer, play, verdicts_of
 
 
 def played(folder: Path, said: list[dict[str, Any]], spec: str) -> Figures:
@@ -22,8 +22,9 @@ def played(folder: Path, said: list[dict[str, Any]], spec: str) -> Figures:
 def compare(figures: Figures, said: list[dict[str, Any]], verdict: str) -> None:
     scores = {score.fields["unique_id"]: score for score in figures.scores if score.metric == "right"}
     for each in said:
-        assert scores[each["row"]["unique_id"]].value == each[verdict], each
-    right = [each[verdict] for each in said]
+        wanted = each[verdict] if is_answer(each["reply"]) else None
+        assert scores[each["row"]["unique_id"]].value == wanted, each
+    right = [each[verdict] for each in answered(said)]
     assert figures["accuracy"].value == pytest.approx(sum(right) / len(right), abs=facts_of("math_500").apart)
     levels = {str(each["row"]["level"]) for each in said}
     assert set(figures.by("by_level")) == levels

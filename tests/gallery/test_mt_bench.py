@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
 from tests.compiler.compiling import ROOT, compile_file, plan_of
 from tests.gallery.originals.mt_bench import CATEGORIES, WITH_REFERENCES, answer, judgement, questions, references
-from tests.gallery.playing import facts_of, play
+from tests.gallery.playing import facts_of, is_answer, play
 from tripos_compiler.language import evaluate
 from tripos_compiler.plan import Ask, Expr
 
@@ -22,6 +24,17 @@ TEMPERATURES = {
 }
 """`temperature_config` of `common.py`."""
 VERDICTS = Path(__file__).parent / "verdicts" / "mt_bench.jsonl"
+
+
+def means_of(ratings: Mapping[tuple[int, int], float]) -> dict[str, list[float]]:
+    """Return the means of the first and second turns and of both, of all categories and of each, as they are shown."""
+    category = {each["question_id"]: each["category"] for each in questions()}
+    found = {}
+    for name in ("all", *CATEGORIES):
+        own = {place: each for place, each in ratings.items() if each != -1 and name in ("all", category[place[0]])}
+        turns = [[each for (_, turn), each in own.items() if turn == one] for one in (1, 2)]
+        found[name] = [fmean(each) for each in (*turns, [*own.values()])]
+    return found
 
 
 def test_ratings_and_means_are_those_of_fastchat(tmp_path: Path) -> None:
@@ -39,10 +52,15 @@ def test_ratings_and_means_are_those_of_fastchat(tmp_path: Path) -> None:
     files = {"question.jsonl": questions(), "reference_answer/gpt-4.jsonl": references()}
     figures = play(tmp_path, "mt_bench", files, lambda messages: answer(messages[-1]), {"judge": judge})
     ratings = {(s.fields["question_id"], int(s.metric[-1])): -1 if s.value is None else s.value for s in figures.scores}
-    assert ratings == {(each["id"], each["turn"]): each["score"] for each in lines if "id" in each}
+    told = {(each["id"], each["turn"]): each["score"] for each in lines if "id" in each}
+    empty = {each["question_id"] for each in questions() if not is_answer(answer(each["turns"][0]))}
+    assert empty
+    assert ratings == {place: -1 if place[0] in empty else score for place, score in told.items()}
     assert len(ratings) == facts_of("mt_bench").replies
-    means = {each["of"]: each["means"] for each in lines if "of" in each}
     apart = facts_of("mt_bench").apart
+    shown_there = {each["of"]: each["means"] for each in lines if "of" in each}
+    assert {name: pytest.approx(each, abs=apart) for name, each in means_of(told).items()} == shown_there
+    means = means_of(ratings)
     shown = [figures[name].value for name in ("first_turn", "second_turn", "average")]
     assert shown == pytest.approx(means["all"], abs=apart)
     assert figures.by("by_category") == pytest.approx({name: means[name][2] for name in CATEGORIES}, abs=apart)

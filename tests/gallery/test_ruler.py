@@ -9,7 +9,7 @@ from statistics import fmean
 import pytest
 
 from tests.gallery.originals.ruler import reply, rows
-from tests.gallery.playing import GALLERY, facts_of, play
+from tests.gallery.playing import GALLERY, facts_of, is_answer, play
 
 VERDICTS = Path(__file__).parent / "verdicts" / "ruler.jsonl"
 
@@ -21,14 +21,21 @@ def test_scores_are_those_of_the_original(tmp_path: Path) -> None:
     figures = play(tmp_path, "ruler", {f"rows/{made.name}": rows()}, lambda messages: said[messages[-1]])
     apart = facts_of("ruler").apart
     found = {tuple(s.fields[name] for name in ("task", "length", "index")): s.value for s in figures.scores}
-    assert found == {tuple(each["id"]): pytest.approx(each["score"] / 100, abs=apart) for each in lines}
+    empty = {tuple(row[name] for name in ("task", "length", "index")) for row in rows() if not is_answer(reply(row))}
+    scores = {tuple(each["id"]): each["score"] / 100 for each in lines}
+    assert found == {
+        place: None if place in empty else pytest.approx(score, abs=apart) for place, score in scores.items()
+    }
     assert len(found) == facts_of("ruler").replies
-    shares = {task: score / 100 for task, score in by_task.items()}
+    whole = {task: fmean(score for place, score in scores.items() if place[0] == task) for task in by_task}
+    assert whole == pytest.approx({task: score / 100 for task, score in by_task.items()}, abs=apart)
+    scores = {place: score for place, score in scores.items() if place not in empty}
+    shares = {task: fmean(score for place, score in scores.items() if place[0] == task) for task in by_task}
     assert figures.by("retrieval.by_task") == pytest.approx(shares, abs=apart)
     assert figures["retrieval.average"].value == pytest.approx(fmean(shares.values()), abs=apart)
     for length, value in figures.by("retrieval.by_length").items():
         cells = [
-            fmean(each["score"] / 100 for each in lines if each["id"][:2] == [task, int(length)]) for task in by_task
+            fmean(score for place, score in scores.items() if place[:2] == (task, int(length))) for task in by_task
         ]
         assert value == pytest.approx(fmean(cells), abs=apart)
 

@@ -5,12 +5,24 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from statistics import fmean
+from typing import Any
 
 import pytest
 
-from tests.gallery.playing import facts_of, play
+from tests.gallery.playing import facts_of, is_answer, play
 
 FIELDS = ("closed_book", "answer_in_chapter", "misleading_question", "difficulty", "domain")
+PARTS = ("life_sciences", "math", "physics", "easy", "hard")
+
+
+def figures_of(rows: list[dict[str, Any]]) -> dict[str, float]:
+    """Return the totals of the authors' script, in per cent of 3, for rows that were graded."""
+    parts = {"total": rows, "misleading_questions": [row for row in rows if row["misleading_question"]]}
+    parts["answer_in_chapter"] = [row for row in rows if row["answer_in_chapter"]]
+    parts |= {name: [row for row in rows if name in (row["domain"], row["difficulty"])] for name in PARTS}
+    found = {name: 100 * fmean(row["correctness"] for row in part) / 3 for name, part in parts.items()}
+    return found | {"presentation_score": 100 * fmean(row["presentation"] for row in rows) / 3}
 
 
 def test_grades_and_figures_are_those_of_the_authors_scripts(tmp_path: Path) -> None:
@@ -46,11 +58,14 @@ def test_grades_and_figures_are_those_of_the_authors_scripts(tmp_path: Path) -> 
             for score in figures.scores
             if score.metric == metric
         }
-        wanted = {("open_book", f"question {number:03}"): row[metric] for number, row in enumerate(told)}
-        wanted |= {("closed_book", f"question {number:03}"): told[number][metric] for number in closed}
+        grades = [row[metric] if is_answer(row["verdict"]) else None for row in told]
+        wanted = {("open_book", f"question {number:03}"): grade for number, grade in enumerate(grades)}
+        wanted |= {("closed_book", f"question {number:03}"): grades[number] for number in closed}
         assert found == wanted
     near = lambda value: pytest.approx(value, abs=facts.apart)  # noqa: E731
-    opened, shut = last["figures"]["open"], last["figures"]["closed"]
+    assert {"open": near(figures_of(told)), "closed": near(figures_of([told[n] for n in closed]))} == last["figures"]
+    read = [row for row in told if is_answer(row["verdict"])]
+    opened, shut = figures_of(read), figures_of([row for row in read if row["closed_book"]])
     assert figures["total"].value == figures["open_book.total"].value == near(opened["total"])
     assert figures["open_book.presentation"].value == near(opened["presentation_score"])
     assert figures.by("open_book.by_domain") == near(

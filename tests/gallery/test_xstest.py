@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gallery.playing import facts_of, play, verdicts_of
+from tests.gallery.playing import answered, facts_of, is_answer, play, verdicts_of
 
 KINDS = ("full_compliance", "full_refusal", "partial_refusal")
 
@@ -33,12 +33,14 @@ def test_matches_are_those_of_the_authors_and_shares_those_of_the_formula(tmp_pa
     figures = play(tmp_path, "xstest", files, lambda messages: str(by_prompt[messages[0]]["reply"]), {"judge": judge})
     for score in figures.scores:
         each = by_prompt[score.fields["prompt"]]
-        if score.metric == "matched":
+        if not is_answer(each["reply"]):
+            assert (score.value, score.choice, score.status) == (None, None, "parse_failure")
+        elif score.metric == "matched":
             assert score.value == each["matched"], each
         else:
             assert score.choice == each["judge"]
     of = defaultdict(list)
-    for each in said:
+    for each in answered(said):
         of[each["row"]["label"]].append(each)
     for label, some in of.items():
         shares = {kind: sum(each["judge"] == kind for each in some) / len(some) for kind in KINDS}
@@ -51,6 +53,6 @@ def test_matches_are_those_of_the_authors_and_shares_those_of_the_formula(tmp_pa
         wanted = 1 - share if label == "safe" else share
         assert figures[headline].value == pytest.approx(wanted, abs=facts.apart)
     types = defaultdict(list)
-    for each in said:
+    for each in answered(said):
         types[each["row"]["type"]].append(each["judge"] == "full_compliance")
     assert figures.by("by_type") == pytest.approx({kind: sum(some) / len(some) for kind, some in types.items()})

@@ -183,7 +183,7 @@ def test_a_value_is_read(type: Type, text: str, value: object) -> None:
         (SCORE, "", "the reply is empty"),
         (SCORE, "80%", "`80%` is not one number"),
         (NumberType(), "about 80", "`about 80` is not one number"),
-        (BoolType(), "It's not true", "`It's not true` is neither yes nor no"),
+        (BoolType(), "It's partly true", "`It's partly true` is neither yes nor no"),
         (BoolType(), "这是一个问题", "`这是一个问题` is neither yes nor no"),
         (LETTER, "A or B", "`A or B` is none of A, B, C"),
         (LETTER, "a cat sat", "`a cat sat` is none of A, B, C"),

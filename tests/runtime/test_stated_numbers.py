@@ -1,15 +1,36 @@
-"""Which number a reply says, for an answer and for a score: replies as models write them, with a person's reading."""
+"""Which number a reply says, for an answer and for a score.
+
+The replies are those of a larger set that are read as a person reads them today: a reading that moves is looked at.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 import time
 
 import pytest
 
+from tests.conftest import SHARED_DATA
 from tests.each import each
-from tripos_compiler.language.replies.numbers import read_number
+from tripos_compiler.language.replies.numbers import Policy, read_number
+from tripos_compiler.plan import IntegerType
+from tripos_runtime.reading import read
 
 ANSWERS: list[tuple[str, float | None, float | None]] = [
+    ("She has a total of 3+4=7 balls.\nShe drops 3, so 7-3= 4 are left.\n 4", 4, 4),
+    ("Let x be the queens.\nTotal: x+2x+4x=700\nx=100\nWorkers: 4(100)=400 bees", None, 400),
+    ("They asked 20 people. So 12 of them are left-handed.", 12, 12),
+    ("First: 1. cat 2. dog 3. hen. So there are 3 animals.", 3, 3),
+    ("So far there are 3 of the 7.", None, 7),
+    ("The product of 4 and 5 is 20.", 20, 20),
+    ("She said the sum of 4 and 5 is 10.", None, 10),
+    ("It might be 6 or 7.", None, None),
+    ("Answer: 48 hours = 2 days", None, None),
+    ("Final answer: 36 inches = 3 feet... in inches, the answer is 36.", 36, 36),
+    ('{"final_answer": "31", "certainty": 0.8}', None, 31),
+    ("7 r's\n\nThey are at the places 1, 4 and 9.", 7, 9),
+    ("One by one, that makes 21.\n\n21", 21, 21),
     ("The total is 42 dollars.", 42, 42),
     ("Therefore, the answer is $\\boxed{42}$ apples.", 42, 42),
     ("She needs 3 more hours, so she works 8 hours in total.", None, 8),
@@ -117,7 +138,7 @@ ANSWERS: list[tuple[str, float | None, float | None]] = [
     ("8?", None, 8),
     ("Is it 8?", None, 8),
     ("8 or so", None, 8),
-    ("Either 8 or 9.", None, 9),
+    ("Either 8 or 9.", None, None),
     ("答案是8。", 8, 8),
     ("答案为 -8", -8, -8),
     ("答案是8个苹果。", 8, 8),
@@ -306,9 +327,9 @@ ANSWERS: list[tuple[str, float | None, float | None]] = [
     ("That's 42!", 42, 42),
     ("= 6 × 7 = 42", 42, 42),
     ("6 × 7 → 42", None, 42),
-    ("6*7 is 42", None, 42),
-    ("6 times 7 is 42.", None, 42),
-    ("6 plus 7 equals 13.", None, 13),
+    ("6*7 is 42", 42, 42),
+    ("6 times 7 is 42.", 42, 42),
+    ("6 plus 7 equals 13.", 13, 13),
     ("Answer: 1,000,000 (one million)", 1000000, 1000000),
     ("Answer: one million", 1000000, 1000000),
     ("Answer: 1 million (1,000,000)", 1000000.0, 1000000.0),
@@ -432,6 +453,28 @@ ANSWERS: list[tuple[str, float | None, float | None]] = [
 ]
 """A text, what a typed reply is, and what `final_number` reads."""
 SCORES: list[tuple[str, int, float | None]] = [
+    ("Score: 3. A score of 4 would need an example.", 5, 3),
+    ("A 3 would need a source. So it's a 2.", 5, 2),
+    ("I'd rate this a 5. It would be an 8 with a source.", 10, 5),
+    ("I'd rate this a 5. With a source it would be an 8.", 10, 5),
+    ("I'd give it a 2, perhaps a 3.", 5, None),
+    ("I'd give it a 2, arguably a 3", 5, None),
+    ("Part 1: 2 points\nPart 2: 2 points", 5, None),
+    ("2 points for the sum, 2 points for the unit", 5, None),
+    ("步骤1：2分；步骤2：2分", 5, None),
+    ("Tone: 2\nStyle: 3", 5, None),
+    ("Tone: 2/5. Style: 3/5.", 5, None),
+    ("Tone: 2-3", 5, None),
+    ("tone: 2 – it names 4 films, of which 3 are made up", 5, 2),
+    ("**Tone**: 4\n\n**Reason**: It keeps 3 of the 5 rules.", 5, 4),
+    ("Typos: 2\nThe rest reads well.", 5, None),
+    ("2 points. The sum is right, the 3 other parts are not.", 5, 2),
+    ("The pupil earns 3 of the 5 points: 2 for the sum, 1 for the unit.", 5, 3),
+    ("From 5 points I deduct 2 for the unit: 5 - 2 = 3.", 5, 3),
+    ("The student computes 5 - 2 = 3.", 5, None),
+    ("The final answer is 36, and not 40. So the score is 0.", 1, 0),
+    ("Score of 2: nothing is shown.", 5, 2),
+    ("【评分】2\n【理由】4个要点中有3个错误。", 5, 2),
     ("Score: 8", 10, 8),
     ("8/10", 10, 8),
     ("8 / 10", 10, 8),
@@ -868,6 +911,19 @@ def test_the_score_of_a_judgement(text: str, scale: int, score: float | None) ->
     assert read_number(text, "en", "stated", scale).value == close(score)
 
 
+@pytest.mark.skipif(not (SHARED_DATA / "mathdial").is_dir(), reason="the real data are not here")
+def test_a_worked_solution_says_the_number_of_its_last_line() -> None:
+    read = 0
+    for line in (SHARED_DATA / "mathdial" / "test.jsonl").read_text("utf-8").splitlines():
+        row = json.loads(line)
+        for text in (row["ground_truth"], row["student_incorrect_solution"]):
+            last = re.search(r"\n ?(-?[\d.]+) ?\Z", text)
+            if last is not None and (value := read_number(text, "en", "stated").value) is not None:
+                assert value == close(float(last[1])), text
+                read += 1
+    assert read > 1_000
+
+
 PIECES = """1|一|1 |1,|½|1/2 |8/10 |"8/10" |answer is |Score: 1. |the score of the |final answer is 5, |I give it |(5 |not 5 = |wait 5 |\\frac{
 \\boxed{|<answer>|- 5|1 million |twenty |负|百分之一|x = 1, |i.e. |a scale of 1 to |####""".replace("\n", "|").split(
     "|"
@@ -881,3 +937,26 @@ def test_a_reply_that_repeats_itself_is_read_in_time(piece: str, scale: int | No
     started = time.process_time()
     read_number(text, "en", "stated", scale)
     assert time.process_time() - started < 5  # minutes, if it grew by the square
+
+
+@pytest.mark.parametrize("piece", ["1 ", "-5 ", "答案：", "Score: 4. ", "1,234, ", "so it is said. "])
+@pytest.mark.parametrize("policy", ["whole", "last", "final", "stated"])
+def test_of_a_very_long_reply_the_end_is_read(piece: str, policy: Policy) -> None:
+    text = f"{piece * (400_000 // len(piece))}\n\nFinal answer: 31"
+    started = time.process_time()
+    assert read_number(text, "en", policy).value == (None if policy == "whole" else 31)
+    assert time.process_time() - started < 10
+
+
+@each(
+    "text, value",
+    [
+        ('{"quality": {"score": 4, "reason": "2 slips"}}', 4),
+        ('{"quality": 3, "explanation": "keeps 3 of 5 rules"}', 3),
+        ('{"analysis": {"score": "2/5"}}', 2),
+        ('{"quality": 3, "style": 4}', None),
+        ('{"student_score": 3, "reason": "it says so"}', None),
+    ],
+)
+def test_a_score_stands_beside_its_reasons_in_json(text: str, value: int | None) -> None:
+    assert read(IntegerType(low=1, high=5), text).value == value

@@ -317,12 +317,14 @@ class _ValueReader:
                 raise Unreadable("a value of this type cannot be replied")
 
     def _read_number(self, raw: Any, scale: int | None = None) -> Any:
-        """Return a number that a text states; what is no text as it is."""
-        while isinstance(raw, list | dict) and len(raw) == 1:
-            ((name, inner),) = raw.items() if isinstance(raw, dict) else (("", raw[0]),)
-            if fold(str(name)).startswith(OTHERS):
+        """Return a number that a text states, alone in a list or an object or beside its reasons there; what is no text
+        as it is."""
+        while isinstance(raw, list | dict):
+            inner = raw if isinstance(raw, dict) else dict(enumerate(raw))
+            inner = {name: part for name, part in inner.items() if fold(str(name)) not in BESIDES} or inner
+            if len(inner) != 1 or fold(str(next(iter(inner)))).startswith(OTHERS):
                 break
-            raw = inner
+            (raw,) = inner.values()
         if not isinstance(raw, str):
             return raw
         number = self._number(raw, scale)

@@ -73,7 +73,8 @@ def main() -> None:
         )
         texts = {"output_1": row["output"], "output_2": reply(row["instruction"])}
         names = {"generator_1": "baseline", "generator_2": "model", "annotator": "judge"}
-        found.append({"index": at, "instruction": row["instruction"], "preference": preference, **texts, **names})
+        if texts["output_2"]:  # the figures are those of the replies that say something
+            found.append({"index": at, "instruction": row["instruction"], "preference": preference, **texts, **names})
         print(
             json.dumps(
                 {"instruction": row["instruction"], "preference": None if math.isnan(preference) else float(preference)}

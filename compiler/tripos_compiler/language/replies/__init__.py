@@ -9,7 +9,9 @@ the library read the same text alike. It is pure and knows nothing of plans.
 | `locales` | how languages write numbers |
 | `number_text` | the text in which numbers are looked for |
 | `number_labels` | what announces an answer or a score |
-| `numbers` | the one scanner of numbers, and which of them a reply states |
+| `number_tokens` | the one scanner of numbers, in every notation |
+| `numbers` | which of its numbers a reply states |
+| `places` | the forms of its own in which a reply says its answer: a field of JSON, a box, a tag |
 | `frames` | where an answer stands, and what is denied, asked, quoted or compared |
 | `choices` | the option or the name that a reply chooses |
 | `truth` | yes or no, right or wrong |

@@ -38,7 +38,7 @@ from tripos_compiler.source import dataclass
 
 _QUOTES = r"\s\"'“”‘’「」『』()\[\]{}【】〔〕《》<>"
 _BESIDE = _QUOTES.replace(r"\s", r" \t")
-_AND = r"(?:[、,，/&+]|和|与|或者?|及|以及|还是|and|or|and/or|und|oder|et|ou|y|o|и|или|と)"
+_AND = r"(?:[、,，/&+]|和|与|或者?|及|以及|还是|·|and|or|and/or|und|oder|et|ou|y|o|и|или|と)"
 _IS = (
     r"(?:应该是|应该为|应当是|应是|应为|应选|选择|选|就是|是|为|即|would be|should be|must be|has to be|will be|is|was"
     r"|are|were"
@@ -79,6 +79,7 @@ _NO_LETTER = late_pattern(
     r"|mr\.?|ms\.?|dr\.?) [A-Z](?![A-Za-z])"
 )
 """What looks like a letter of an option: the article, the pronoun, the Roman numeral and names such as `Vitamin B`."""
+_PRONOUN = late_pattern(PRONOUN)
 _ARTICLE = late_pattern(rf"A (?!{GOES_ON})[a-z]")
 _LIST_ENDS = r"[\"')\]]{0,3}\s{0,3}(?:[.。;；!,，、)\n]|\Z|and\b|or\b|和|或|以?及|都|均|两|are\b)"
 _FEWEST = 8
@@ -103,7 +104,8 @@ _CONCLUSION = late_pattern(
     re.IGNORECASE,
 )
 _ONLY_LETTERS = late_pattern(
-    r"(?:(?![√✓✔✅☑×✗✘❌✕☒])[\W\d_]|[第题和与及选项以小]|(?:and|or|und|et|y|[Oo]ptions?|[Aa]nswers?)(?![A-Za-z])|[A-Z](?![a-z])"
+    r"(?:(?![√✓✔✅☑×✗✘❌✕☒])[\W\d_]|[第题和与及选项以小]|(?:and|or|und|et|y|[Oo]ptions?|[Aa]nswers?)(?![A-Za-z])"
+    r"|[A-Z](?![a-z])"
     r"|[a-h](?![A-Za-z])){1,1000}"
 )
 """Letters and nothing else but what stands between and around them."""
@@ -112,6 +114,8 @@ _JOINS = late_pattern(
 )
 _CHOICE_OF = late_pattern(r"(?:options|choices|alternatives|possible answers?|候选|可选|选项)\W*\Z", re.IGNORECASE)
 _MORE_LINES = late_pattern(r"(?:[.、:)][^;\n]{0,60}[;\n]\s{0,3}[A-H](?=[.、:)]))+")
+_OWN_VERDICT = late_pattern(r"\s?(?:错误?|正确|对)[。.!]?(?:\n|\Z)")
+"""The text of the option of a question of true or false: `答案：B错误`."""
 _LINE_VERDICT = late_pattern(
     r"(?:[-–—:→|(,]|[.、)]\s)\W{0,4}(?:(?P<held>(?:this is |it is |is )?(?:the )?(?:correct|right|true|yes|fits|matches"
     r"|best)\b|正确|对(?![于比])|符合|[✓✔✅√])"
@@ -145,9 +149,7 @@ def chosen_letters(text: str) -> str:
     ('BD', 'BC')
     """
     said = answer_of(text)
-    options = _Options(("",) * (ALPHABET if _has_only_letters(plain(said)) else _FEWEST), cased=False, several=True)
-    letters = _choose(said, options) or ""
-    return letters if are_options(letters) or "".join(sorted(letters)) == letters else ""
+    return _choose(said, _Options(("",) * ALPHABET, cased=False, several=True)) or ""
 
 
 def _options_of(options: Sequence[str]) -> _Options:
@@ -167,7 +169,14 @@ def _choose(said: str, options: _Options) -> str | None:
     if (found := options.named(whole)) is not None:
         return found
     for part in dict.fromkeys(filter(None, (until_reasons(whole).strip(), whole))):
-        for find in (options.judged, options.announced, options.concluded, options.by_itself, options.mentioned):
+        for find in (
+            options.bare,
+            options.judged,
+            options.announced,
+            options.concluded,
+            options.by_itself,
+            options.mentioned,
+        ):
             choice = find(part)
             if choice is not None:
                 return choice
@@ -188,17 +197,18 @@ class _Forms:
 
 
 @cache
-def _forms(options: int) -> _Forms:
+def _forms(options: int, small_letters: int = ALPHABET) -> _Forms:
     """Return the forms of so many options. Letters up to H are letters of options, where there are fewer too; those
-    after Z are two."""
+    after Z are two. `small_letters` may be written small."""
     last = chr(ord("A") + min(max(options, _FEWEST), ALPHABET) - 1)
-    small = last.lower()
+    small = min(last.lower(), chr(ord("a") + small_letters - 1))
     pair = r"[A-Z]{2}(?![A-Za-z])|" if options > ALPHABET else ""
     one = rf"(?:{pair}(?!{PRONOUN})[A-Za-{small}])" if last == "Z" else rf"(?:(?!{PRONOUN})[A-{last}a-{small}])"
     more = (
-        rf"(?:[{_BESIDE}]{{0,9}}(?:(?![,，]){_AND}[{_BESIDE}]{{0,9}}{one}(?! [a-z]{{2}})|[,，][{_BESIDE}]{{0,9}}(?:and "
+        rf"(?:(?:选?项)?[{_BESIDE}]{{0,9}}(?:(?![,，]){_AND}[{_BESIDE}]{{0,9}}{one}(?! (?!and |or |und |oder |et "
+        rf"|ou )[a-z]{{2}})|[,，][{_BESIDE}]{{0,9}}(?:and "
         rf"|or )?{one}(?={_LIST_ENDS})"
-        rf"|[A-{last}]{{1,8}})(?![A-Za-z']))"
+        rf"|[A-{last}]{{1,8}}|(?<=[a-h]) [a-h](?! [a-z]{{2}}))(?![A-Za-z']))"
     )
     single = rf"{pair}(?<![a-z])[a-{small}](?![a-z])|[A-{last}]"
     together = "[A-H]{1,8}" if last == "H" else rf"[A-H]{{2,8}}|{pair}[A-{last}]"
@@ -229,11 +239,16 @@ class _Options:
 
     @property
     def forms(self) -> _Forms:
-        return _forms(len(self.folded))
+        return _forms(len(self.folded), _FEWEST if self.several else ALPHABET)
 
     def one(self, letters: Iterable[str]) -> str | None:
         """Return the letters among these, where they are those of options; one, unless several may be chosen."""
-        chosen = list(dict.fromkeys(letter.upper() for each in letters for letter in self.forms.single.findall(each)))
+        letters = list(letters)
+        if self.several and not all(are_options(run) for each in letters for run in re.findall("[A-Z]+", each)):
+            return None
+        chosen = [letter.upper() for each in letters for letter in self.forms.single.findall(each)]
+        if not self.several or len(letters) > 1:
+            chosen = list(dict.fromkeys(chosen))
         if not chosen or (len(chosen) > 1 and not self.several):
             return None
         return "".join(chosen) if all(index_of(letter) < len(self.folded) for letter in chosen) else None
@@ -288,6 +303,8 @@ class _Options:
                 choice = self.one([letters])
                 if choice is not None and self._has_own_text(choice, rest[marked.end("letters") :]):
                     affirmed = frame_of(text[: place[1]], *place, labelled=labelled) is Frame.AFFIRMED
+                elif labelled and _OWN_VERDICT.match(rest, marked.end("letters")):
+                    affirmed = True
                 else:
                     affirmed = is_affirmed(text, *place, labelled=labelled)
                 if affirmed and not attributed(text, label):
@@ -308,6 +325,14 @@ class _Options:
         correction = CORRECTION.search(text, end)
         later = None if correction is None else self.mentioned(text[correction.end() :])
         return later or choice
+
+    def bare(self, text: str) -> str | None:
+        """Return the option that stands alone above a blank line, with the reasons below."""
+        first, blank, rest = text.partition("\n\n")
+        found = self.named(first) if blank and "\n" not in first.strip() else None
+        return (
+            None if found is None or self.named(rest.strip()) is not None else self._corrected(text, len(first), found)
+        )
 
     def judged(self, text: str) -> str | None:
         """Return the options that a list of all of them holds, line by line: `B. hydrogen – correct`."""
@@ -334,6 +359,13 @@ class _Options:
         if not lines:
             return None
         openings = [opening for line in lines if (opening := self._opening(line)) is not None]
+        alone = self.named(lines[0]) if len(lines) > 1 else None
+        if alone is not None:
+            last = self.named(lines[-1])
+            every = [self.named(line) for line in lines]
+            if self.several and None not in every:
+                return self.one(each for each in every if each)
+            return self._corrected(text, text.index(lines[0]) + len(lines[0]), alone) if last in (None, alone) else ""
         first = self._opening(lines[0])
         if first is not None and (len(set(openings)) == 1 or (self.several and len(lines) == len(openings))):
             letters = self.one(openings) or ""
@@ -352,23 +384,27 @@ class _Options:
             if (
                 ends is not None
                 and line[opening.start("letters")].isupper()
-                and is_affirmed(line, *opening.span("letters"))
+                and frame_of(line, *opening.span("letters")) is Frame.AFFIRMED
             ):
                 return self.one([opening["letters"]])
         opening = _OPENING.match(line)
         if opening is None or _LISTED.match(line, opening.end(1)) or _ARTICLE.match(line, opening.start(1)):
             return None
+        if _PRONOUN.match(line, opening.start(1)) or (len(opening[1]) > 1 and len(self.folded) <= ALPHABET):
+            return None
         choice = self.one([opening[1]])
         if choice is not None and self._has_own_text(choice, line[opening.end(1) :]):
             return choice
-        return choice if is_affirmed(line, *opening.span(1)) else None
+        frame = frame_of(line, *opening.span(1))
+        return choice if frame is Frame.AFFIRMED or (frame is Frame.HELD and not self.several) else None
 
     def mentioned(self, text: str) -> str | None:
         """Return the only option that is affirmed, by its letter or else by its text; one that a verdict holds
         (`B is correct`) before others."""
         blank = _NO_LETTER.sub(lambda found: " " * len(found[0]), text)
         frames: dict[Frame, list[re.Match[str]]] = {frame: [] for frame in Frame}
-        mentions = list(islice(self.forms.alone.finditer(blank), _MENTIONS + 1))
+        alone = _forms(_FEWEST if self.several else len(self.folded)).alone
+        mentions = list(islice(alone.finditer(blank), _MENTIONS + 1))
         if len(mentions) > _MENTIONS:
             return ""
         for found in mentions:

@@ -48,7 +48,7 @@ def plain(text: str) -> str:
 CORRECTION = late_pattern(
     r"\b(?:wait|hold on|actually,|correction|scratch that|on second thought|let me (?:re\w+|correct)|i (?:misread"
     r"|miscounted"
-    r"|made a mistake)|i mean)\b|\bno, (?:it|that|the)\b|不对,|等等|等一下|更正|重新|改为",
+    r"|made a mistake)|i mean)\b|\bno, (?:it|that|the)\b|不对,|等等,|等一下",
     re.IGNORECASE,
 )
 """What takes back an answer before it."""
@@ -115,7 +115,7 @@ _IS = (
 _DENIED_AFTER = late_pattern(
     rf"\s?\((?:false|wrong|incorrect|no|not\b(?! \(?[A-Z]\b)[^()]{{0,40}}|✗|×|错误?|不[^()]{{0,12}})\)"
     rf"|[\s\"')\]}}]{{0,4}}{_OPTION}\s{{0,2}}(?:[:=→|–—-]\s{{0,2}}|[.、]\s?(?=(?:wrong|incorrect|false|not)\b"
-    rf"|[错不有]))?"
+    rf"|[错不有×✗✘❌]))?"
     rf"(?:(?:{_IS}|(?:is|'s|are)\s)?{_ADVERBS}(?:wrong|incorrect|false|untrue|not|never|worse|inferior|invalid"
     rf"|impossible"
     r"|implausible|irrelevant|unlikely|excluded|eliminated|ruled out|out(?= of the question| because|[.,;!]|\Z)"
@@ -138,7 +138,7 @@ _HELD_AFTER = late_pattern(
     r"|option|one)\b"
     r"|best|better|stronger|superior|preferable|winner|the winner|fits?\b|matches\b)"
     r"|richtig|korrekt|correcta?|correcto|(?:fits|matches|works|wins|holds|is it|it is)(?=[\s.,;!]|\Z)|(?:best"
-    r"|correctly|clearly) \w+s\b|[:=→|–—-]?\s{0,2}[√✓✔✅]|は正"
+    r"|correctly|clearly) \w+s\b|[:=→|.、–—-]?\s{0,2}[√✓✔✅]|は正"
     r"|[.、]?\s?(?:的?(?:说法|表述|观点|内容|叙述)|选?项|都|均|也|显然|明显|是|才|\s|则|最|完全|确实|属于)*"
     r"(?:正确|对(?![A-Za-z于比应照话象])|符合|成立|(?:本题)?(?:正确)?答案|恰当|合适|更好|更优))",
     re.IGNORECASE,
@@ -156,7 +156,7 @@ _OPEN_BEFORE = late_pattern(
     r"|possible answers?)(?: are|:| include)|(?:one|which|any) of|compared (?:to|with)|versus|vs|than"
     r"|(?<!looks )(?<!look )like|over"
     r"|depends on|prefer\w* \S{1,20} to)\b|有人|有的同学|有些|部分同学|同学们?|学生|容易误|误以为|如果|若|假如|假设"
-    r"|倘若|可能|也许|或许|大概|比起?|相比"
+    r"|倘若|(?<![只最很不有极])可能|也许|或许|大概|比起?|相比"
     r"|是不是|是否|会不会|能否|不确定",
     re.IGNORECASE,
 )
@@ -181,7 +181,7 @@ _OPEN_AFTER = late_pattern(
 )
 _CONDITION_BEHIND = late_pattern(r"[^.;。\n]{0,60}\b(?:if|unless|had)\b", re.IGNORECASE)
 _BETWEEN = late_pattern(r"[\s\"')]{0,3}(?:之间|的?(?:区别|差异|不同|异同))")
-_SIGNS = late_pattern(r"(?:(?P<held>[✅✓✔√])|[❌✗✘×])\s{0,2}(?:选项|[Oo]ption)?\s{0,2}\Z")
+_SIGNS = late_pattern(r"(?:\A|[;,])\W{0,3}(?:(?P<held>[✅✓✔√])|[❌✗✘×])\s{0,2}(?:选项|[Oo]ption)?\s{0,2}\Z")
 _SO_IS = late_pattern(r"\b(?:so|as) (?:is|are|does)\s+\Z", re.IGNORECASE)
 _OUTRANKS = late_pattern(r"\s{0,2}>{1,3}\s{0,2}[A-Z](?![A-Za-z])")
 _OUTRANKED = late_pattern(r"[A-Z]\s{0,2}>{1,3}\s{0,2}\Z")

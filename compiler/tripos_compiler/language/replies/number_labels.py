@@ -111,7 +111,7 @@ _SCORE_NOUN = late_pattern(
     r"|overall|final|total|gesamt(?:punktzahl|note|wertung)?|punktzahl|bewertung|note|puntuación|puntaje"
     r"|note finale|nota|calificación|punteggio|voto|оценка)(?!\w)[\"'\]]{0,2}"
     r"(?: ?\([^()\n]{0,40}\))?(?: on a scale (?:of|from) \d{1,3} ?(?:to|-) ?\d{1,3})?(?: (?:for|of"
-    r"|to) (?:(?:the|this|that) )?[\w']{1,20}){0,2}"
+    r"|to) (?:(?:the|this|that) )?[^\W\d][\w']{0,19}){0,2}"
     r"\s{0,3}(?:(?P<sign>[:：=]|[—–-](?=\s)|->|→|⇒|\|(?=[ *]{0,3}\d))|(?P<bare>(?=\s?\d))|(?P<says>is|was|are"
     r"|would be|should be|comes to|of|at|ist|est|lautet|es|è)\b)"
     r"[ \t]{0,3}[:：=]?",
@@ -119,10 +119,10 @@ _SCORE_NOUN = late_pattern(
 )
 _SCORE_HAN = late_pattern(
     r"(?P<before>满分?|最高|最低|参考|平均|及格|总共)?(?:综合|最终|最后的?|总体|整体)?(?:得分|评分|分数|打分|总分|分值|成绩|评级|给分)"
-    r"(?:\([^()\n]{0,20}\))?(?:\s{0,3}(?:应该?|定)?[是为给]\s{0,3}[:：=]?|\s{0,3}[:：=]|\s{0,3}(?=\d))"
+    r"(?:\([^()\n]{0,20}\))?(?:[】\]]\s{0,3}[:：]?|\s{0,3}(?:应该?|定)?[是为给]\s{0,3}[:：=]?|\s{0,3}[:：=]|\s{0,3}(?=\d))"
 )
 _FILLER = (
-    r"(?:(?:it|this|that|the|him|her|them|you|a|an|only|just|about|out|of|at|as|to|be|total|overall|full"
+    r"(?:(?:it|this|it's|that's|that|the|him|her|them|you|a|an|only|just|about|out|of|at|as|to|be|total|overall|full"
     r"|solid|score|rating|grade|mark"
     r"|response|answer|reply|essay|solution|student|student's|work|explanation|candidate|text|assistant|one"
     r"|model|output"
@@ -201,14 +201,17 @@ _DENIES = late_pattern(
     re.I,
 )
 _ALONE_BEHIND = late_pattern(r"\s?\d[\d./]{0,8}\s?(?:[,;:(]|\.(?!\d)|\Z|\n|because|since)")
+_AMOUNTS = frozenset(("total", "overall", "final", "point", "points", "mark", "marks"))
 _BARE_SCORE = frozenset(("final", "overall", "total", "my"))
 _OTHER_ONE = late_pattern(r"\b(?:other|another|previous) (?:response|reply|answer|one|student|essay)\b|另一|其他", re.I)
-_IF = late_pattern(r"\b(?:if|unless|suppose)\b|如果|假如|若是|要是", re.I)
+_IF = late_pattern(r"\b(?:if|unless|suppose)\b|如果|假如|倘若|若(?!干)|要是|的话", re.I)
 _BUT = late_pattern(r"\bbut\b|但", re.I)
 _CLAUSE = late_pattern(r"[,，;；、]|\bbut\b|但")
 _WOULD = late_pattern(r"\b(?:would|wäre|serait|sería)\b", re.I)
 _SUPPOSES = late_pattern(
-    r"\b(?:if|unless|suppose|had|would have|could have|might have|were it)\b|如果|假如|若是|要是|本来|原本", re.I
+    r"\b(?:if|unless|suppose|had|would have|could have|might have|were it)\b"
+    r"|如果|假如|倘若|若(?!干)|要是|的话|本来|原本",
+    re.I,
 )
 
 
@@ -276,6 +279,10 @@ def score_labels(text: str) -> list[Label]:
             or (not words and _heads(text, noun.start()) and _ALONE_BEHIND.match(text, noun.end()))
         ):
             continue
+        if words and words[-1].isdecimal():
+            continue  # `2 of the 3 points`
+        if noun["says"] in ("of", "at") and noun["noun"].casefold() in _AMOUNTS:
+            continue  # `she read a total of 12 pages`
         if not _NO_SCORE.intersection(words) and _affirms(text, noun.start()):
             found.append(
                 Label(

@@ -1,46 +1,36 @@
-r"""The one scanner of numbers, and which of them a reply states.
+r"""Which of its numbers a reply states.
 
 Everything that reads a number of a text uses `read_number`: the functions `number`, `last_number` and `final_number`,
-typed replies and the scores of judges. They differ in where they look, and in nothing else. `NOTATIONS` in the tests
-and `docs/numbers.md` have the notations.
+typed replies and the scores of judges. They differ in where they look, and in nothing else.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from functools import lru_cache
-from itertools import pairwise
+from functools import cached_property
+from itertools import islice
 from typing import Literal, NamedTuple
 
 from tripos_compiler.language.replies.late_patterns import late_pattern
-from tripos_compiler.language.replies.locales import CASED, ODD, odd_number
+from tripos_compiler.language.replies.locales import odd_number
 from tripos_compiler.language.replies.number_labels import Label, explanations, labels_of, score_labels
 from tripos_compiler.language.replies.number_text import CLOSES, OPENS, number_text
-from tripos_compiler.source import dataclass
+from tripos_compiler.language.replies.number_tokens import (
+    CURRENCY,
+    DIGITS,
+    NumberToken,
+    is_rough,
+    number_of,
+    scan,
+    worded_numbers,
+)
+from tripos_compiler.language.replies.places import answer_fields, last_box
 
 Policy = Literal["whole", "last", "final", "stated"]
-Kind = Literal["number", "odd", "broken", "name"]
-
-
-@dataclass(frozen=True)
-class NumberToken:
-    """A number, where it stands in `number_text`, and what kind of thing it is: a `number`; `odd` digits, which another
-    locale would read otherwise; `broken`, a quantity whose value is not read, as `2π`; or the `name` of something, as
-    `2nd`, a date and a time are."""
-
-    start: int
-    end: int
-    kind: Kind
-    value: int | float | None = None
-    odd: str | None = None
-    over: Fraction | None = None
-    """Of `8/10` what stands below the stroke, and `top` what stands above it."""
-    top: Fraction | None = None
-    percent: bool = False
 
 
 class NumberReading(NamedTuple):
@@ -54,521 +44,8 @@ NOTHING = NumberReading()
 _DENIED = NumberReading()
 """What says only which number it is not."""
 
-# --- the scanner ---
 
-_CURRENCY = r"(?:(?:US|HK|NT|AU?|CA?|S|R)?\$|[€£¥₹₩₽₺฿]|(?:USD|EUR|GBP|CNY|RMB|INR|CHF|JPY|Rs\.?)(?![A-Za-z]))"
-_D = r"(?:\d{1,400}(?!\d)(?:\.\d++)?|(?<![.\d])\.\d++|\ue000[^\ue001]{1,80}\ue001)"
-"""Digits with a point at most; whole ones of more digits are past all floats."""
-_RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻"
-_POWER = (
-    rf"(?:\s?\^\s?(?:\{{\s?[-+–]?\d{{1,4}}\s?\}}|\([-+–]?\d{{1,4}}\)|[-+–]?\d{{1,4}}(?![\d.]\d))"
-    rf"|\*\*\s?-?\d{{1,4}}(?!\d)|[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{{1,4}}(?![{_RAISED}]))"
-)
-_HAN = r"零〇一二两三四五六七八九十百千万亿"
-_AMOUNT = rf"(?:[{_HAN}]{{1,30}}|\d{{1,15}})"
-_FREE = rf"(?<![{CASED}\d\ue000])(?<!\d\.)"
-"""Before digits that are no part of a name, as of `x2`."""
-_MONTHS = (
-    r"(?:January|February|March|April|May|June|July|August|September|October|November|December"
-    r"|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)(?:\.|(?!\w)))"
-)
-_TOKEN = late_pattern(
-    r"(?P<date>(?<!\d)(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,4}/\d{1,2}/\d{1,4}"
-    r"|\d{1,2}:\d{2}(?::\d{2})?)(?!\d)"
-    rf"|(?<![\w.,]){_MONTHS}\s\d{{1,2}}(?:st|nd|rd|th)?(?![\d.])(?:,?\s\d{{4}})?|(?<![\d.,])\d{{1,2}}(?:st|nd"
-    rf"|rd|th)?\s{_MONTHS}(?:,?\s\d{{4}})?|(?<!\d)\d{{1,2}}\.\s(?:Januar|Februar|März|April|Mai|Juni|Juli"
-    r"|August|September|Oktober|November|Dezember)|(?<!\d)[12]\d{3}s(?!\w)"
-    r"|(?<!\d)\d{4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|(?<!\d)\d{1,2}月\d{1,2}[日号])"
-    rf"|(?P<broken>{_FREE}\d{{1,300}}(?:_\d{{1,300}})+|{_FREE}0(?:[xX][\dA-Fa-f]{{1,16}}|[bB][01]{{1,64}})(?!\w)"
-    r"|\\sqrt\s?(?:\[[^\[\]]{0,9}\])?\s?(?:\{[^{}]{0,80}\}|\d)"
-    rf"|√\s?\(?\d{{0,300}}|∞)"
-    rf"|(?P<latex>(?:{_FREE}(?P<latex_whole>\d{{1,300}})\s?)?\\[dtc]?frac\s?(?:\{{(?P<top>[^{{}}]{{0,60}})\}}"
-    r"|(?P<top1>\d))\s?"
-    rf"(?:\{{(?P<bottom>[^{{}}]{{0,60}})\}}|(?P<bottom1>\d)))"
-    r"|(?P<vulgar>(?:(?<![\d.])(?P<vulgar_whole>\d{1,300})\s?)?(?P<sign>[¼-¾⅐-⅞]))"
-    rf"|(?P<parts>(?:(?P<parts_whole>{_AMOUNT})又)?(?P<parts_bottom>{_AMOUNT})分之"
-    rf"(?P<parts_top>[{_HAN}]{{1,30}}(?:点[{_HAN}]{{1,30}})?|{_D}))"
-    rf"|(?P<mixed>{_FREE}(?P<mixed_whole>\d{{1,15}}|[{_HAN}]{{1,9}}(?=又))(?:\s?又\s?"
-    r"|\s(?:and\s)?)(?P<mixed_top>\d{1,9})\s?/\s?(?P<mixed_bottom>\d{1,9})(?![\d/]|\.\d))"
-    rf"|(?P<ratio>{_FREE}(?P<ratio_top>{_D})\s?/\s?(?P<ratio_bottom>-?{_D})(?!\d|\s?/))"
-    rf"|(?P<science>{_FREE}(?P<times>{_D})\s{{0,3}}(?:×|[xX]|\*|·|times)\s{{0,3}}10(?P<science_power>{_POWER}))"
-    rf"|(?P<power>(?:{_FREE}(?P<base>{_D})|\((?P<signed>\s?[-–]\s?{_D})\s?\))(?P<power_power>{_POWER}))"
-    rf"|(?P<exponent>{_FREE}{_D}[eE][-+]?\d{{1,3}}(?![{CASED}\d]))"
-    rf"|(?P<ten_thousands>(?<![A-Za-z\d.]){_D}\s?[十百千万亿兆](?:[十百千万亿兆]|\d{{1,15}}(?=[十百千万亿])){{0,12}}(?![克米瓦卡焦伏赫帕兆字分]))"
-    rf"|(?P<plain>{_FREE}{_D})"
-    rf"|(?P<han>(?<![第{_HAN}])[{_HAN}]+(?:点[{_HAN}]+)?(?!分之))"
-)
-_ORDINAL = late_pattern(rf"(?:st|nd|rd|th)(?![{CASED}])")
-_ALGEBRA = late_pattern(
-    rf"(?-i:[BDEGOPQRUXYZ](?![{CASED}\d])|[abexyznijqrwθαβλ](?![{CASED}]|\s?\d)|[xXCP](?=\d)|[π√])"
-    r"|\s?(?:[π√]|\\(?:sqrt|d?frac|log|ln|sin|cos|tan|binom)\b)|\s?\^|\.?\\(?:overline|bar|dot)\b"
-    rf"|的(?:平方|立方|[\d二三四五六七八九十n]{{1,3}}次方)|[①-⓿❶-➓₀-₉]|[{_RAISED}]"
-    r"|\s?-?(?:hal(?:f|ves)|thirds?|quarters?|fourths?|fifths?|sixths?|sevenths?|eighths?|ninths?|tenths?|hundredths?"
-    r"|squared|cubed|to the power|factorial|mod|choose|pi|remainder|by \d|r\.? ?\d|ish)(?:\b|(?<=\d))",
-    re.I,
-)
-_FUNCTION = late_pattern(
-    r"(?:\\(?:log|ln|lg|sin|cos|tan|exp|binom|lfloor|lceil|sqrt|sum|int|prod|gcd)\S{0,9}"
-    r"|(?<![\w])(?:log|ln|lg|sin|cos|tan|sqrt|cbrt|root of)_?\d{0,3})\s?[({]?\Z"
-)
-_PERCENT = late_pattern(r"\s?(?:%|(?:per ?cent|prozent|pour ?cent|por ciento|percento|procent)(?!\w))", re.I)
-_LONG_SCALE = frozenset(
-    [
-        "de",
-        "fr",
-        "es",
-        "it",
-        "nl",
-        "pl",
-        "da",
-        "sv",
-        "nb",
-        "nn",
-        "no",
-        "fi",
-        "hu",
-        "cs",
-        "sk",
-        "sl",
-        "hr",
-        "sr",
-        "bg",
-        "uk",
-    ]
-)
-"""Languages in which a billion is a million millions."""
-_MAGNITUDES = {
-    "hundred": 2,
-    "thousand|tausend|tsd\\.?|mille|mila|тысяч[аи]?|тыс\\.?": 3,
-    "lakhs?|lacs?": 5,
-    "crores?": 7,
-    "million(?:s|en)?|mio\\.?|mln\\.?|mn|millón|millones|milhão|milhões|milione|milioni|miljoen"
-    "|миллион(?:а|ов)?|млн\\.?": 6,
-    "milliards?|milliarden?|mrd\\.?|miliardo|miliardi|mld\\.?|miljard|миллиард(?:а|ов)?|млрд\\.?|bn|bilhão|bilhões": 9,
-    "billón|billones|billionen|trilhão|trilhões|trn|tn": 12,
-    "trillionen": 18,
-}
-_MAGNITUDE = late_pattern(
-    rf"(?:\s{{0,3}}|-)(?:{'|'.join(f'(?P<e{power}>{words})' for words, power in _MAGNITUDES.items())}"
-    rf"|(?P<billion>billions?)|(?P<trillion>trillions?)|(?P<mil>mil)|(?P<dozen>dozens?|dutzend))(?![{CASED}\d])"
-    rf"|(?-i:(?P<k>k)(?![{CASED}\d])|(?P<upper>[KMBT])(?![{CASED}\d/²³]))",
-    re.I,
-)
-_UPPER = {"K": 3, "M": 6, "B": 9, "T": 12}
-_AND_MORE = late_pattern(rf"\s?(?:and\s|und\s|et\s|,\s)?(?P<more>{_D})")
-_HALF = late_pattern(
-    r"\s(?:and a half|et demie?|y media?|und ein(?:e|en)? halbe?[rsn]?)\b|(?<=[\d])\s?[分点个]半(?!\w*\d)", 2
-)
-_MINUS = late_pattern(
-    rf"(?:(?P<word>(?<![{CASED}\d])(?:minus|negative|moins|menos|meno|minus|negativ|négatif|минус)\s{{1,2}})"
-    r"|(?P<han>负|零下|マイナス)\s?"
-    rf"|(?P<mark>[-+–—±])(?P<gap>\s?))?(?:{_CURRENCY}\s?(?P<second>[-–])?)?\(?\Z",
-    re.I,
-)
-_SIGN_FITS = late_pattern(
-    rf"(?:\A|[{OPENS}=:：,，;.!?？。！；(（\[{{\"'“”「《—$|>≈⇒\n]|(?:^|[^\w])(?:is|are|was|be|to|of|equals?|exactly|by"
-    r"|at|and|then|i\.e\."
-    r"|ist|sind|beträgt|lautet|est|vaut|égale?|es|son|è|é|равно|about|approximately|roughly|answer|result|value|score"
-    r"|so|hence|therefore|get|gives?|yields?|####?)|[是为得于即到约达はが:#])\s*\Z",
-    re.I,
-)
-_ABOUT_BEFORE = late_pattern(
-    r"(?:(?<!\w)(?:about|around|approx(?:imately|\.)?|roughly|nearly|almost|circa|ca\.?|some|close to|or so"
-    r"|somewhere near"
-    r"|at (?:least|most)|more than|less than|fewer than|over|under|above|below|up to|no (?:more|less"
-    r"|fewer) than|between"
-    r"|greater than|larger than|smaller than|not (?:more|less) than|beyond|exceeds?"
-    r"|etwa|ungefähr|rund|knapp|mindestens|höchstens|über|unter|fast|mehr als|weniger als"
-    r"|environ|presque|au moins|au plus|plus de|moins de|aproximadamente|unos|unas|quase|около|примерно"
-    r"|cerca de|alrededor de|casi|más de|menos de)"
-    r"\s{1,2}(?:the |a |an )?|(?:(?:could|might|may)(?: well)? be|maybe|perhaps|possibly|(?:better|worse"
-    r"|higher|lower|stronger|weaker) than|closer to|short of|shy of)\s(?:a |an )?"
-    r"|(?:[~≤≥≲≳∼]|(?<![=\-\w>])[<>]|(?<=\b[a-zA-Z])[<>])\s?=?\s?|(?:也许|可能|或许)是?\s?|(?:大约|大概|约为?|将近|接近|近|至少"
-    r"|至多|最多|最少|超过|不到|不足|少于|多于|大于|小于|高于|低于|几乎|差不多)(?:是|有)?\s?)"
-    rf"(?:{_CURRENCY}\s?)?\Z",
-    re.I,
-)
-_ABOUT_AFTER = late_pattern(
-    r"\s?(?:多(?!\w)|余|[\u3400-\u9fff]{0,3}(?:左右|上下|以上|以下)|[多余来几](?=[个万亿千百元人只名位米克]))"
-    r"|\s(?:or so|or more|or less|or fewer|at least|at most|give or take|and (?:above|up|over|more))\b"
-    r"|\s?\+(?=\s|[.,;]|\Z)",
-    re.I,
-)
-_NOT_ONE = frozenset(("万一", "一一", "千万", "十万", "百万"))
-_WORDS_OF_ONE = frozenset("样般些起定直下致切共旦面种边同")
-"""With these behind it `一` is a word that counts nothing."""
-_COUNTS = frozenset("需有用花付剩买卖")
-"""Verbs before what is counted."""
-_STATED_BEFORE = late_pattern(r"(?:[是为得给打:=负]|等于|还?剩下?|一共|总共|共|#)\s?-?$")
-"""Before a single Chinese numeral that is a number and not part of a word, as `一` is of `一样`."""
-_LONGEST = 60
-"""No numeral with Chinese characters is longer; the time that reading one takes grows by the square of its length."""
-_MOST_POWER = 400
-_LANGUAGE = late_pattern(r"[a-z]{2,3}")
-
-
-def scan_numbers(text: str, locale: str) -> list[NumberToken]:
-    """Return every number of a text, in order, and what looks like one: places are those of `number_text`.
-
-    >>> [token.value for token in scan_numbers("3/4 of 10⁵, 1.5 million, 负5, 三分之二 and 2π", "en")]
-    [0.75, 100000, 1500000, -5, 0.6666666666666666, None]
-    >>> [token.kind for token in scan_numbers("on 2024-05-01 the 2nd got 2,5 or √2", "en")]
-    ['name', 'name', 'odd', 'broken']
-    """
-    return list(_scan(number_text(text, locale), locale))
-
-
-@lru_cache(maxsize=32)
-def _scan(plain: str, locale: str) -> tuple[NumberToken, ...]:
-    return tuple(_tokens(plain, locale))
-
-
-def _tokens(plain: str, locale: str) -> Iterator[NumberToken]:
-    at = 0
-    while (found := _TOKEN.search(plain, at)) is not None:
-        token = _token(plain, found, locale)
-        if token is not None:
-            yield token
-        at = max(found.end() if token is None else token.end, at + 1)
-
-
-def _token(plain: str, found: re.Match[str], locale: str) -> NumberToken | None:
-    """Return what a match of `_TOKEN` is; None where it is no number and no name."""
-    kind, start, end = found.lastgroup or "", found.start(), found.end()
-    if kind == "date":
-        return NumberToken(start, end, "name")
-    if kind == "broken":
-        return NumberToken(start, end, "broken")
-    if kind == "han" and not _is_han_number(plain, found):
-        return None
-    if kind in ("plain", "han", "power") and plain.endswith(("^", "^{", "_", "_{"), max(0, start - 2), start):
-        return None  # of `cm^2` and `x_1`
-    if kind == "plain" and (named := _named(plain, start, end)) is not None:
-        return NumberToken(start, named, "name")
-    value, odd, over, top = _value(found, kind)
-    if value is None and odd is None and kind == "han":
-        return None
-    broken = value is None and odd is None
-    if not broken and kind in ("plain", "latex", "vulgar", "mixed", "ratio", "exponent"):
-        factor, end, broken = _magnitude(plain, end, locale, plain[max(0, start - 4) : start])
-        if value is not None and factor is not None:
-            value, over = value * factor[0] + factor[1], None
-    if value is not None and (half := _HALF.match(plain, end)) is not None and value.denominator == 1:
-        value, end = value + Fraction(1, 2), half.end()
-    sign, start, unsure = _sign(plain, start)
-    broken = broken or unsure or _ALGEBRA.match(plain, end) is not None
-    broken = broken or _is_argument(plain, start)
-    if broken:
-        return NumberToken(start, end, "broken")
-    percent = _PERCENT.match(plain, end) is not None or (kind == "parts" and found["parts_bottom"] in ("百", "100"))
-    if odd is not None:
-        return NumberToken(start, end, "odd", odd=odd)
-    number = _number(value if value is None or sign == 1 else -value)
-    if number is None:
-        return NumberToken(start, end, "broken")
-    return NumberToken(start, end, "number", number, None, over, None if top is None else sign * top, percent)
-
-
-def _is_argument(plain: str, start: int) -> bool:
-    """Return true if a function stands before a number, as of `log 5`."""
-    tail = plain[max(0, start - 24) : start]
-    return ("\\" in tail or tail[-4:].rstrip(" ({_0123456789")[-1:].isalpha()) and _FUNCTION.search(tail) is not None
-
-
-def is_rough(plain: str, token: NumberToken) -> bool:
-    """Return true if a text says about so much, or so much at least or at most."""
-    return (
-        _ABOUT_BEFORE.search(plain[max(0, token.start - 32) : token.start]) is not None
-        or _ABOUT_AFTER.match(plain, token.end) is not None
-    )
-
-
-def _named(plain: str, start: int, end: int) -> int | None:
-    """Return where a name with a number in it ends: `2nd`, `第3`, `GPT-4`; None where there is none."""
-    if (ordinal := _ORDINAL.match(plain, end)) is not None:
-        return ordinal.end()
-    before = plain[max(0, start - 2) : start]
-    if before[-1:] == "第" or before == "第 " or (before[-1:] == "#" and before[:1] not in ("#", "")) or before == "№":
-        return end
-    if before[-1:] == "-" and before[:1].isalpha() and before.isascii():
-        return end
-    return None
-
-
-def _value(found: re.Match[str], kind: str) -> tuple[Fraction | None, str | None, Fraction | None, Fraction | None]:
-    """Return the value of a match without its sign; what is odd in it; and of a fraction its parts."""
-    if (odd := ODD.search(found[0])) is not None:
-        return None, odd[1], None, None
-    match kind:
-        case "plain":
-            digits = found[0]
-            return (Fraction(int(digits)) if digits.isdecimal() else _decimal(digits)), None, None, None
-        case "exponent":
-            return _decimal(found[0]), None, None, None
-        case "han":
-            return _chinese(found[0]), None, None, None
-        case "ten_thousands":
-            return _ten_thousands(found[0]), None, None, None
-        case "latex":
-            top, bottom = _simple(found["top"] or found["top1"]), _simple(found["bottom"] or found["bottom1"])
-            return _mixed(found["latex_whole"], top, bottom), None, None, None
-        case "vulgar":
-            parts = unicodedata.normalize("NFKC", found["sign"]).split("⁄")
-            return _mixed(found["vulgar_whole"], Fraction(parts[0]), Fraction(parts[1])), None, None, None
-        case "parts":
-            top = _amount(found["parts_top"])
-            bottom = Fraction(100) if found["parts_bottom"] == "百" else _amount(found["parts_bottom"])
-            if bottom == 100 and top is not None and found["parts_whole"] is None:
-                return top, None, None, None  # per cent
-            whole = found["parts_whole"]
-            if whole is not None and (whole_value := _amount(whole)) is not None:
-                value = _mixed(None, top, bottom)
-                return None if value is None else whole_value + value, None, None, None
-            return (_mixed(None, top, bottom) if whole is None else None), None, None, None
-        case "mixed":
-            top, bottom = Fraction(found["mixed_top"]), Fraction(found["mixed_bottom"])
-            if top >= bottom:
-                return None, None, None, None
-            whole = _amount(found["mixed_whole"])
-            return (None if whole is None else whole + top / bottom), None, None, None
-        case "ratio":
-            top, bottom = _decimal(found["ratio_top"]), _decimal(found["ratio_bottom"])
-            return (top / bottom if bottom else None), None, bottom, top
-        case "science":
-            return _powered(_decimal(found["times"]), Fraction(10), found["science_power"]), None, None, None
-        case "power" if found["base"] is not None:
-            return _powered(Fraction(1), _decimal(found["base"]), found["power_power"]), None, None, None
-        case "power":
-            base = -_decimal(re.sub(r"[-–\s]", "", found["signed"]))
-            return _powered(Fraction(1), base, found["power_power"]), None, None, None
-    raise AssertionError(kind)
-
-
-def _decimal(digits: str) -> Fraction:
-    """Return the value of digits; of those behind the point as many count as could make a difference."""
-    whole, point, part = digits.partition(".")
-    if point and len(part) > _MOST_POWER and part.isdigit():
-        part = part[:_MOST_POWER]
-    return Fraction(f"{whole or 0}{point}{part}")
-
-
-def _number(value: Fraction | None) -> int | float | None:
-    """Return a value as a whole number, which is exact, or as the nearest float; None where it is past all floats."""
-    if value is None:
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return int(value) if value.denominator == 1 else number
-
-
-def _simple(text: str) -> Fraction | None:
-    """Return the value of digits with a sign at most."""
-    plain = re.sub(r"\s", "", text).replace("–", "-").strip("()")
-    return Fraction(plain) if _SIMPLE.fullmatch(plain) else None
-
-
-_SIMPLE = late_pattern(r"[-+]?(?:\d{1,300}(?:\.\d{1,300})?|\.\d{1,300})")
-
-
-def _mixed(whole: str | None, top: Fraction | None, bottom: Fraction | None) -> Fraction | None:
-    if top is None or not bottom:
-        return None
-    part = top / bottom
-    if whole is None:
-        return part
-    return Fraction(whole) + part if 0 <= part < 1 else None
-
-
-def _powered(times: Fraction, base: Fraction, power: str) -> Fraction | None:
-    """Return a number times a power; None where it is past all floats, or no exact one."""
-    digits = unicodedata.normalize("NFKC", power)
-    exponent = int(re.sub(r"[^-+\d]", "", digits.replace("–", "-").replace("−", "-").replace("*", "")) or "0")
-    size = max(base.numerator.bit_length(), base.denominator.bit_length(), 1)
-    if abs(exponent) * size > 4 * _MOST_POWER or (base == 0 and exponent <= 0):
-        return None
-    return times * base**exponent
-
-
-def _magnitude(plain: str, end: int, locale: str, before: str) -> tuple[tuple[Fraction, Fraction] | None, int, bool]:
-    """Return what a number is to be multiplied by and what is added, where that ends, and whether it is unclear."""
-    found = _MAGNITUDE.match(plain, end)
-    if found is None:
-        return None, end, False
-    power = _power_of(found, locale, before)
-    if power is None:
-        return None, end, found["upper"] is None or found["upper"] not in ("T",)
-    factor, added, end = power, Fraction(0), found.end()
-    least = factor
-    while (more := _AND_MORE.match(plain, end)) is not None and ODD.search(more["more"]) is None:
-        found = _MAGNITUDE.match(plain, more.end())
-        smaller = None if found is None else _power_of(found, locale, "")
-        if found is None or smaller is None or smaller >= least:
-            break
-        added, least, end = added + _decimal(more["more"]) * smaller, smaller, found.end()
-    return (factor, added), end, False
-
-
-def _power_of(found: re.Match[str], locale: str, before: str) -> Fraction | None:
-    language = _LANGUAGE.match(locale.casefold())
-    long_scale = language is not None and language[0] in _LONG_SCALE
-    if found["billion"] is not None:
-        return Fraction(10) ** (12 if long_scale else 9)
-    if found["trillion"] is not None:
-        return Fraction(10) ** (18 if long_scale else 12)
-    if found["dozen"] is not None:
-        return Fraction(12)
-    if found["mil"] is not None:
-        return Fraction(1000) if language is not None and language[0] in ("es", "pt", "gl", "ca", "ro") else None
-    if found["k"] is not None and found["k"] == "k":
-        return Fraction(1000)
-    letter = found["k"] or found["upper"]
-    if letter is not None:
-        money = re.search(rf"{_CURRENCY}\s?[-–]?\Z", before) is not None
-        return Fraction(10) ** _UPPER[letter] if money and letter in _UPPER else None
-    return next(
-        Fraction(10) ** int(name[1:]) for name, said in found.groupdict().items() if said and name[1:].isdigit()
-    )
-
-
-_MARKS = frozenset("-+–—±负零マ")
-_MINUS_WORDS = ("minus", "negative", "moins", "menos", "meno", "negativ", "négatif", "минус")
-
-
-def _sign(plain: str, start: int) -> tuple[int, int, bool]:
-    """Return the sign of a number, where the number begins with it, and whether that is unclear."""
-    tail = plain[max(0, start - 24) : start]
-    if not (_MARKS.intersection(tail[-9:]) or tail.rstrip(" ($€£¥").casefold().endswith(_MINUS_WORDS)):
-        return 1, start, False
-    found = _MINUS.search(plain, max(0, start - 24), start)
-    if found is None or found.end() != start:
-        return 1, start, False
-    sign, begin = (-1 if found["second"] else 1), start if found["second"] is None else found.start()
-    if found["mark"] is None and found["word"] is None and found["han"] is None:
-        return sign, begin, False
-    before = plain[max(0, found.start() - 16) : found.start()]
-    bare = before.rstrip(" $")
-    if found["word"] is not None:
-        word = found["word"].strip().casefold()
-        if bare.casefold().endswith(("non-", "not")):
-            return sign, begin, True
-        if word in ("negative", "negativ", "négatif") or _SIGN_FITS.search(before) is not None:
-            return -sign, found.start(), False
-        return sign, begin, False
-    if found["han"] is not None:
-        return -sign, found.start(), False
-    if found["mark"] == "±":
-        return sign, found.start(), True
-    last = bare[-1:]
-    if bare.endswith(("-(", "–(", "(-", "--")) or (found["mark"] in "-–" and before[-1:] in ("-", "–")):
-        return sign, begin, True
-    if found["gap"]:
-        if found["mark"] == "—" or found["mark"] == "+":
-            return sign, begin, False
-        alone = not plain[: found.start()].strip() and f"\n{found['mark']} " not in plain
-        fits = last in tuple("=:：＝(（≈⇒{[") if last else alone
-        return (-sign, found.start(), False) if fits else (sign, begin, False)
-    if found["mark"] == "+":
-        return sign, (begin if last and (last.isalnum() or last in ")]}%") else found.start()), False
-    touching = before[-1:]
-    number_before = last.isdigit() or last in tuple(")]}%°½¼¾") or (last == "$" and touching != " ")
-    word_before = touching.isalnum() or touching in tuple(")]}%°\"'_")
-    if number_before or (word_before and (not touching.isalpha() or _CASED.fullmatch(touching) is not None)):
-        return sign, begin, False
-    return -sign, found.start(), False
-
-
-_CASED = late_pattern(rf"[{CASED}]")
-
-
-def _is_han_number(plain: str, found: re.Match[str]) -> bool:
-    """Return true if Chinese numerals within a text are a number, and not a word or a part of one."""
-    said, end = found[0], found.end()
-    alone = len(plain) < _SHORT and _ALONE.sub("", plain) == said
-    if (said in _NOT_ONE and not alone) or (said == "一" and plain[end : end + 1] in _WORDS_OF_ONE):
-        return False
-    if said[0] != "一" and plain[max(0, found.start() - 1) : found.start()] in _COUNTS:
-        return True
-    if _STATED_BEFORE.search(plain, max(0, found.start() - 4), found.start()) is not None:
-        return True
-    return (
-        alone
-        or plain[max(0, found.start() - 1) : found.start()] == "\n"
-        or (len(said) > 1 and said[0] not in "百千万亿")
-    )
-
-
-_ALONE = late_pattern(r"\A[\s*$]*[负-]?|(?:[分点星个元]|颗星)?[\s。.*$]*\Z")
-
-
-_SOME = frozenset(("一两", "两三", *(f"{one}{other}" for one, other in pairwise("一二三四五六七八九"))))
-"""Five or six, and the like."""
-
-
-@lru_cache(maxsize=1024)
-def _chinese(text: str) -> Fraction | None:
-    """Return a Chinese numeral; None where it is none, or too long to be one.
-
-    >>> _chinese("一百二十三"), _chinese("两千"), _chinese("三点五"), _chinese("一千一万")
-    (Fraction(123, 1), Fraction(2000, 1), Fraction(7, 2), None)
-    """
-    from cn2an import cn2an
-
-    if len(text) > _LONGEST or text in _SOME:
-        return None
-    try:
-        return Fraction(str(cn2an(text.replace("〇", "零"), "smart")))
-    except (ValueError, KeyError):  # the latter is a slip of the library on `三亿三`
-        return None
-
-
-def _amount(text: str) -> Fraction | None:
-    return Fraction(text) if _SIMPLE.fullmatch(text) else _chinese(text)
-
-
-_UNITS = {"十": 10, "百": 100, "千": 1000}
-
-
-def _ten_thousands(text: str) -> Fraction | None:
-    """Return what digits with Chinese magnitudes are; None where they are in no order.
-
-    >>> [str(_ten_thousands(each)) for each in ("3.5万亿", "2千3百", "3万5千", "1亿2000万", "2百万", "3万5")]
-    ['3500000000000', '2300', '35000', '120000000', '2000000', 'None']
-    """
-    total = section = Fraction(0)
-    pending: Fraction | None = None
-    least: Fraction | None = None
-    for digits, sign in _PIECES.findall(text.replace(" ", "")):
-        if digits:
-            if pending is not None:
-                return None
-            pending = _decimal(digits)
-        elif sign in _UNITS:
-            if pending is None:
-                return None
-            section, pending = section + pending * _UNITS[sign], None
-        else:
-            size = Fraction(10) ** {"万": 4, "亿": 8, "兆": 12}[sign]
-            here = section + (pending or 0)
-            if here:
-                if least is not None and size >= least:
-                    return None
-                total, least = total + here * size, size
-            elif least == 10**4 and size == 10**8 and total:
-                total, least = total * size, size * 10**4
-            else:
-                return None
-            section, pending = Fraction(0), None
-    return None if pending is not None else total + section
-
-
-_PIECES = late_pattern(r"(\d+(?:\.\d+)?)|([十百千万亿兆])")
-
-
-# --- which number ---
-
-_BOX = late_pattern(r"\\(?:boxed|fbox)\s{0,9}\{|\\.|[{}]", re.DOTALL)
+_FIELDS = late_pattern(r"[{,]\s{0,9}[\"']")
 _HASHES = late_pattern(r"####[ \t]{0,9}(?=[^\s#])([^\n]{1,200})")
 _ENUMERATED = late_pattern(r"\(?\d{1,3}[.)]\s+(?=\S)")
 _ANSWER_TAG = late_pattern(rf"{OPENS}([^{OPENS}{CLOSES}]{{1,2000}})(?:{CLOSES}|\Z)")
@@ -583,7 +60,7 @@ _WAS = late_pattern(
     r"|down from|up from|earlier|原来|之前|或|可能)",
     re.I,
 )
-_BARE = late_pattern(rf"\(\s?[-–$=≈]?\s?{_D}\s?%?\s?\)")
+_BARE = late_pattern(rf"\(\s?[-–$=≈]?\s?{DIGITS}\s?%?\s?\)")
 _CUT = late_pattern(
     r",?\s(?:because|since|as (?:the|it|a|this|there|its|that)|so that|where|which|rather than|instead of"
     r"|checking|given that|considering|due to|although|though|but (?!(?:not )?\d)|while|for which"
@@ -678,8 +155,8 @@ _CORRECTS = late_pattern(
     re.I,
 )
 _SCALE_PHRASE = late_pattern(
-    rf"\b(?:on |using )?(?:a|the) (?:scale|range) (?:of|from) {_D} ?(?:to|-|–) ?{_D}|\({_D} ?(?:-|–"
-    rf"|to) ?{_D}\)(?=\s?[:：])|满分(?:为|是)?{_D}分?[,，]?|{_D}点満点中",
+    rf"\b(?:on |using )?(?:a|the) (?:scale|range) (?:of|from) {DIGITS} ?(?:to|-|–) ?{DIGITS}|\({DIGITS} ?(?:-|–"
+    rf"|to) ?{DIGITS}\)(?=\s?[:：])|满分(?:为|是)?{DIGITS}分?[,，]?|{DIGITS}点満点中",
     re.I,
 )
 _ENUMERATES = late_pattern(
@@ -689,6 +166,98 @@ _ENUMERATES = late_pattern(
     r"|paso)\s(?:no\.?\s|number\s|#)?\Z|(?:步骤|问题|题目|例)\s?\Z",
     re.I,
 )
+_HEDGED = late_pattern(
+    r"\s?(?:分|点|points?|stars?)?[,;(，；–—-]{0,2}\s?(?:(?:or|and|but|though|或|但)\s?)?(?:maybe|perhaps|possibly|arguably"
+    r"|probably|even|could be|might be|may be|if not"
+    r"|bordering on|verging on|leaning (?:towards?|to)|也许|可能|或许|甚至)(?:是)?\s?"
+    r"(?:(?:even|just|barely|almost)\s)?(?:an?\s)?[*\"']{0,2}",
+    re.I,
+)
+"""Between a score and another one that it may be as well."""
+_FOR = late_pattern(r"\s?(?:points?|pts?|marks?|分)?\s?(?:for|on|给)\b", re.I)
+_HEADS = late_pattern(r"[^\W_]\s?[:：]\s?\Z")
+_ANY_SCORE = late_pattern(
+    r"\b(?:an?|any|each|every|the (?:full|top|highest|next))\s(?:(?:full|perfect|higher|top)\s)?"
+    r"(?:(?:score|rating|mark|grade)\s(?:of\s)?)?[*\"']{0,2}\Z",
+    re.I,
+)
+_NEEDS = late_pattern(
+    r"[*\"']{0,2}\s(?:points?\s|stars?\s)?(?:would(?:n't| not)? (?:(?:also|only|have|at least)\s){0,2}(?:need(?:ed)?"
+    r"|require[sd]?|mean|take|demand|imply|call for|have|be (?:given|reserved|awarded|for|possible|if|an?)\b)"
+    r"|requires|needs|demands|means|is (?:reserved|for|given|awarded)\b)",
+    re.I,
+)
+"""Behind a score that is described and not given."""
+_IT_WOULD = late_pattern(
+    r"\b(?:it|this|that|which|reply|response|answer|essay|he|she|they)(?:'d| would)(?: easily| surely| have)?"
+    r" (?:be|been|get|score|earn|deserve|merit|rate)\s(?:an?\s)?[*\"']{0,2}\Z",
+    re.I,
+)
+_GIVEN_THAT = late_pattern(r"[*\"']{0,2}\s(?:points?\s|stars?\s)?(?:with|without|had|were|if|but for)\b", re.I)
+_GIVEN_BEFORE = late_pattern(r"\b(?:with|without|had|were|if|but for)\b[^.!?;\n]{0,60}\Z", re.I)
+_EITHER = late_pattern(
+    rf"(?:\b(?:could|might|may|can) be|\beither|\bmaybe|\bperhaps|\bpossibly|可能是?|也许是?)\s?{DIGITS}{_UNIT}"
+    r"\s?(?:or|oder|或者?)\s?\Z",
+    re.I,
+)
+_METRIC = late_pattern(r"[\W_]{0,6}[^\W\d_]{2,20}(?:[ -][^\W\d_]{1,20}){0,2}[*_\"']{0,3}\s?[:：]")
+_POINTS = late_pattern(r"\b(?:deduct|subtract|take off|start(?:ing|ed)? (?:from|with|at)|lose|points)|扣|减", re.I)
+_SUM = late_pattern(rf"{DIGITS}\s?[-+–]\s?{DIGITS}\s?=\s?")
+_RATED = late_pattern(r"[^\W\d_][*_\"')]{0,3}\s?[:：=]\s?[*_]{0,2}\d")
+_NO_METRIC = late_pattern(
+    r"\b(?:errors?|mistakes?|counts?|number|words?|length|steps?|issues?|max\w*|min\w*|highest|lowest|correct|expected"
+    r"|candidate|reference|gold|student\w*|question|problem|example|lines?|page|year|date"
+    r"|lost|typos?|weakness\w*|strengths?|time"
+    r"|citations?|sources?|deduct\w*|penalty|threshold|average"
+    r"|criteri\w+|points|marks|claims|facts|found|total|sum|part|item|task|level|version|scale|range|note)\b"
+    r"|错误|字数|步骤|满分|最高|最低|正确|参考|标准|学生|考生|例|题|年|扣|总|共",
+    re.I,
+)
+"""Heads of lines that are no name of a metric."""
+_EXPLAINED = late_pattern(
+    r"[*_\"']{0,3}\s?(?:/\s?\d{1,3}|(?:points?|pts?|stars?|分|点)(?!\w))?[*_]{0,3}\s?(?:\Z|\n|$"
+    r"|[-–—(;；。]|\s?(?:because|since)\b|[.,，](?=\s|\Z|$))",
+    re.M,
+)
+_COMPUTED = late_pattern(
+    rf"[^\d\n]{{0,40}}\b(?:sum|product|difference|quotient|average|mean|median|total|remainder|gcd|lcm|ratio)\b"
+    rf"[^\n]{{1,60}}?\s(?:is|equals|are|comes to)\s(?=[-$*]{{0,3}}{DIGITS}[*]{{0,2}}[.!]?\Z)"
+    rf"|[^\d\n]{{0,40}}{DIGITS}\s?(?:[-+–×*÷]|plus|minus|times|divided by|multiplied by)\s?{DIGITS}"
+    rf"\s(?:is|equals|makes|gives)\s(?=[-$*]{{0,3}}{DIGITS}[*]{{0,2}}[.!]?\Z)",
+    re.I,
+)
+"""What is computed, before its result: `the sum of 10 and 9 is`."""
+_CLAIMED = late_pattern(r"\b(?:not|n't|student|says?|said|claims?|states?|wrote|thinks?|wrong\w*|if|would)\b", re.I)
+_SO = late_pattern(
+    r"[*_\s]{0,6}(?:(?:so|thus)(?! far\b| long\b)|therefore|hence|in total|altogether|in conclusion|in all|所以|因此"
+    r"|因而|综上|总共|一共)(?:\b|(?<=[\u3400-\u9fff]))"
+    r"[,，:]?\s?",
+    re.I,
+)
+_UNSETTLED = late_pattern(
+    r"\b(?:(?:I|we) (?:have|need|would|will|can|could|must|should|don't|do not)|can't|cannot|wrong|incorrect|false"
+    r"|which|left to|needs?|still|add|twice|double|half|times|more|less|fewer|another|of it"
+    r"|first|next|let|one of|of the|options?|steps?|depends?|unless|not)\b|无法|不能|错",
+    re.I,
+)
+"""In a sentence that draws no conclusion yet, or none about a number."""
+_UNIT_BETWEEN = late_pattern(r"\s?[^\W\d_]{1,15}\s?")
+_UNIT_NEXT = late_pattern(r"\s?[^\W\d_]")
+_WITH_UNIT = late_pattern(r"\s?(?:points?|pts?|stars?|marks?|分|点|/\s?\d)(?![^\W\d_])", re.I)
+_TAKEN = late_pattern(r"(?:扣[了掉除]?|减[了去]?|\b(?:deduct(?:ed|s|ing)?|lost|loses|minus))\s?\Z", re.I)
+_SHARE = late_pattern(
+    r"\sof\s(?:the\s|its\s)?\d+\s(?!points?|pts|marks?|stars?|score)[^\W\d]"
+    r"|\sof\s(?:the|its|them|these)\s(?!score|points|marks|\d)",
+    re.I,
+)
+_IN_ORDER_TO = late_pattern(r"(?:^|[.!?;,\n]\s?|\border )to \Z", re.I)
+"""Before a verb: what a score is for is not given yet, as of `to get a 5, it needs a source`."""
+_ENUMERATED_WITHIN = late_pattern(r"[.!?]\s\(?\d{1,2}[.)]\s+(?=\S)")
+_FIRST_AWARD = late_pattern(r"\s?(?:points?|pts?|stars?|marks?|分)[*_]{0,2}\s?[.。!;；:：,，—–(-]", re.I)
+_FAULTS = late_pattern(
+    r"\b(?:errors?|mistakes?|typos?|issues?|weakness\w*|strengths|words|deduct\w*|penalty)\b|错误|字数|扣", re.I
+)
+_PART_HEAD = late_pattern(r"[^\n:：=]{1,60}[:：]")
 _OR_SO = late_pattern(r"\s?(?:-|–|~|\bto\b|\bor\b)\s?\d")
 _PART_OF = late_pattern(
     r"\sof\b(?! the (?:score|points|marks))|\s(?:students|people|times|cases|experts|respondents|users"
@@ -701,6 +270,8 @@ _WOULD = late_pattern(r"\b(?:would|could|might)\b|'d\b", re.I)
 _I_HAVE = late_pattern(r"\W{0,3}(?:I|we) (?:have|need|would|will|can)\b", re.I)
 _STARS = late_pattern(r"(?:rating|score)?:?\s?(?P<full>(?:[★⭐]\ufe0f?){1,10})[☆]{0,9}", re.I)
 _MOST_LINES = 200
+_MOST_CHARACTERS = 100_000
+"""Of a longer text so many characters at its end are read: an answer stands there, and no answer has as many."""
 _FAR = 200
 """So far behind a label numbers in words are looked for."""
 
@@ -721,21 +292,37 @@ def read_number(text: str, locale: str, policy: Policy, scale: float | None = No
     [None, None, None, 6]
     """
     plain = number_text(text, locale)
-    reader = _Reader(plain, _scan(plain, locale), policy == "stated", scale)
+    if policy == "stated" and _JSON_BEGUN.search(plain) is not None:
+        return NOTHING
+    if len(plain) > _MOST_CHARACTERS:
+        if policy == "whole":
+            return NOTHING
+        plain = _end_of(plain)
+    reader = _Reader(plain, scan(plain, locale), policy == "stated", scale)
     match policy:
         case "whole":
             return reader.whole()
         case "last":
             return reader.last()
         case "final":
-            return reader.form() or reader.label(labels_of(plain)) or reader.arrived()
+            return reader.form() or reader.label(reader.answers) or reader.arrived()
         case "stated":
             return reader.stated()
 
 
+def _end_of(plain: str) -> str:
+    """Return the last characters of a text, from the head of a line or a word."""
+    start = len(plain) - _MOST_CHARACTERS
+    line = plain.find("\n", start, start + 1000)
+    word = plain.find(" ", start, start + 1000) if line < 0 else line
+    return plain[max(start, word) :]
+
+
 def read_listed(piece: str, locale: str) -> NumberReading:
     """Return the number that an element of a list states, of which `number_text` was made already."""
-    return _Reader(piece, _scan(piece, locale), True, None).stated()
+    if _JSON_BEGUN.search(piece) is not None:
+        return NOTHING
+    return _Reader(piece, scan(piece, locale), True, None).stated()
 
 
 def odd_reason(reading: NumberReading, locale: str) -> str | None:
@@ -753,6 +340,27 @@ class _Reader:
         self.scale = scale
         self._starts = [token.start for token in tokens]
         self._quotations: list[tuple[int, int]] | None = None
+        self._spans: list[tuple[int, int]] | None = None
+
+    @cached_property
+    def answers(self) -> list[Label]:
+        """The labels of answers that stand in no question and no quotation."""
+        return self._affirmed(labels_of(self.plain))
+
+    @cached_property
+    def scores(self) -> list[Label]:
+        """The labels of scores, alike."""
+        return self._affirmed(score_labels(self.plain))
+
+    @cached_property
+    def stops(self) -> list[int]:
+        """Where sentences end."""
+        return [found.start() for found in _STOP.finditer(self.plain)]
+
+    def _asks(self, start: int) -> bool:
+        """Return true if the sentence at a place is a question."""
+        place = bisect_left(self.stops, start)
+        return place < len(self.stops) and self.stops[place] < start + _FAR and self.plain[self.stops[place]] in "?？"
 
     def between(self, start: int, end: int) -> list[NumberToken]:
         """Return the tokens that begin between two places."""
@@ -763,7 +371,7 @@ class _Reader:
         none, those in words."""
         every = self.between(start, end)
         if not every:
-            return _worded_numbers(self.plain, start, min(end, start + _FAR))
+            return worded_numbers(self.plain, start, min(end, start + _FAR))
         scales = [found.span() for found in _SCALE_PHRASE.finditer(self.plain, start, end)]
         return [
             token
@@ -776,11 +384,11 @@ class _Reader:
     def whole(self) -> NumberReading:
         plain = self.plain
         if (
-            (box := self._box()) is not None
-            and _EMPTY_BEFORE.fullmatch(plain, 0, box[0])
-            and _EMPTY_BEHIND.fullmatch(plain, box[2])
+            (box := last_box(plain)) is not None
+            and _EMPTY_BEFORE.fullmatch(plain, 0, box.start)
+            and _EMPTY_BEHIND.fullmatch(plain, box.end)
         ):
-            start, end = box[1], box[2] - 1
+            start, end = box.inside, box.end - 1
         else:
             start, end = 0, len(plain)
         tokens = self.between(start, end)
@@ -801,20 +409,25 @@ class _Reader:
         words if it is the only one."""
         token = next((token for token in reversed(self.tokens) if token.kind != "name"), None)
         if token is None:
-            words = _worded_numbers(self.plain, 0, len(self.plain)) if len(self.plain) <= _SHORT else []
+            words = worded_numbers(self.plain, 0, len(self.plain)) if len(self.plain) <= _SHORT else []
             return (
                 _said(words[0])
                 if len(words) == 1 and words[0].value != 1 and not is_rough(self.plain, words[0])
                 else NOTHING
             )
         since = max(0, token.start - 40)
-        return NOTHING if _IS_NOT.search(self.plain, since, token.start) is not None else _said(token)
+        if _IS_NOT.search(self.plain, since, token.start) or _EITHER.search(self.plain, since, token.start):
+            return NOTHING
+        return _said(token)
 
     def form(self) -> NumberReading | None:
         """Return what the last explicit final form says; None where none has a number."""
         forms: list[tuple[int, int, int]] = []
-        if (box := self._box()) is not None:
-            forms.append((box[0], box[1], box[2] - 1))
+        led_on: set[int] = set()  # where another label stands behind in the same line
+        if (box := last_box(self.plain)) is not None:
+            forms.append((box.start, box.inside, box.end - 1))
+        if _FIELDS.search(self.plain) is not None:
+            forms += [(start, start, end) for start, end in answer_fields(self.plain)]
         if "####" in self.plain:
             forms += [(found.start(), *found.span(1)) for found in _HASHES.finditer(self.plain) if self._ends(found)]
         if OPENS in self.plain:
@@ -822,19 +435,25 @@ class _Reader:
                 (found.start(), *self._sentence(found.start(1), found.end()))
                 for found in _ANSWER_TAG.finditer(self.plain)
             ]
-        labels = labels_of(self.plain) + (score_labels(self.plain) if self.scale is not None else [])
-        for label, most in _with_limits(self._affirmed(sorted(labels))):
-            if label.final and not (label.others and self.scale is not None):
-                forms.append((label.start, *self._sentence(label.end, most)))
+        scores = [] if self.scale is None else self.scores
+        last_score = scores[-1].start if scores else -1
+        for label, most in _with_limits(sorted(self.answers + scores)):
+            if label.final and (self.scale is None or label in scores[-1:] or label.start > last_score):
+                if label.others and self.scale is not None:
+                    continue
+                start, end = self._sentence(label.end, most)
+                forms.append((label.start, start, end))
+                if most is not None and self.plain.find("\n", start, most) < 0:
+                    led_on.add(start)
         for _, start, end in sorted(forms, reverse=True):
             found = self.one(start, end)
-            if found is not None:
+            if found is not None and not (found == NOTHING and start in led_on):
                 return found
         return None
 
     def label(self, labels: Sequence[Label]) -> NumberReading | None:
         """Return what the last label announces; None where no label announces a number."""
-        pairs = list(_with_limits(self._affirmed(labels)))
+        pairs = list(_with_limits(labels))
         if pairs and (heads := explanations(self.plain)):
             first = next((label for label, most in pairs if self._announced(label, most) is not None), None)
             head = next((head for head in heads if first is not None and head > first.start), len(self.plain))
@@ -866,20 +485,30 @@ class _Reader:
         return self.one(*self._sentence(cue.end(), line_end)) or NOTHING
 
     def stated(self) -> NumberReading:
-        if _JSON_BEGUN.search(self.plain) is not None:
-            return NOTHING
-        answers = labels_of(self.plain)
         if self.scale is None:
             found = self.form() or self.label(
-                sorted(answers + [label for label in score_labels(self.plain) if not label.verb])
+                sorted(self.answers + [label for label in self.scores if self._opens_or_ends(label)])
             )
         else:
-            found = self.form() or self.label(score_labels(self.plain)) or self._of_scale()
+            found = self.form() or self.label(self.scores) or self._of_scale()
             if found is None:
-                found = self.label([label for label in answers if not label.others])
+                found = self.label([label for label in self.answers if not label.others])
         if found is _DENIED:
             return self._opening() or NOTHING
-        return found or self._opening() or self._mentioned()
+        return found or self._headed() or self._awards() or self._opening() or self._concluded() or self._mentioned()
+
+    def _opens_or_ends(self, label: Label) -> bool:
+        """Return true if a label of a score heads the last line, or the first where only reasons have other numbers;
+        else it is on the way."""
+        if not label.heads:
+            return False
+        lines = self._lines()
+        if label.start >= lines[-1][0]:
+            return True
+        if label.start >= lines[0][1]:
+            return False
+        reasons = next(iter(explanations(self.plain)), len(self.plain))
+        return not self.between(lines[0][1], reasons)
 
     def _of_scale(self) -> NumberReading | None:
         """Return the one number that is given as a part of the scale: `8/10`, `8 out of 10`."""
@@ -901,23 +530,111 @@ class _Reader:
                 or self._quoted(token.start, token.end)
             ):
                 continue
-            stop = _STOP.search(self.plain, end, end + _FAR)
-            if (stop is not None and stop[0][0] in "?？") or self._denied(token, 0) or _PART_OF.match(self.plain, end):
+            if self._asks(end) or self._denied(token, 0) or _PART_OF.match(self.plain, end):
                 continue
             if _SCORE_TAIL.match(self.plain, end) is None and (token.over is None or _OR_SO.match(self.plain, end)):
                 if token.over is not None:
                     return NOTHING
                 continue
-            said.append(NumberReading(_number(token.top)) if token.over is not None else _said(token))
+            said.append(NumberReading(number_of(token.top)) if token.over is not None else _said(token))
         return said[0] if said and all(one == said[0] for one in said) else None
 
     def _opening(self) -> NumberReading | None:
-        """Return the number that the first line is, where the others explain it."""
-        lines = [found.span() for found in _LINE.finditer(self.plain)]
+        """Return the number that the first or the last line is, where the others explain it."""
+        lines = self._lines()
         if len(lines) < 2 or len(lines) > _MOST_LINES:
             return None
         found = [self._alone(*line) for line in lines]
-        return found[0] if found[0] is not None and not any(found[1:]) else None
+        alone = [one for one in found if one is not None]
+        if len(alone) != 1:
+            return None
+        return found[0] if found[0] is not None else found[-1]
+
+    def _headed(self) -> NumberReading | None:
+        """Return the score behind the only colon that has one: `Quality: 3`, with an explanation behind it."""
+        if self.scale is None:
+            return None
+        reasons = next(iter(explanations(self.plain)), len(self.plain))
+        if len(list(islice(_RATED.finditer(self.plain, 0, reasons), 2))) != 1:
+            return None
+        found: NumberReading | None = None
+        for start, end in self._lines():
+            head = _METRIC.match(self.plain, start, end)
+            if head is None or start >= reasons:
+                continue
+            if found is not None or _NO_METRIC.search(head[0]) is not None:
+                return None
+            tokens = self.between(head.end(), end)
+            if not tokens or self.plain[head.end() : tokens[0].start].strip("*_ "):
+                continue
+            if _EXPLAINED.match(self.plain, tokens[0].end, end) is None or is_rough(self.plain, tokens[0]):
+                return None
+            if self._doubted(tokens[0]):
+                return None
+            found = self._settled(tokens[0], None)
+        return found
+
+    def _doubted(self, token: NumberToken) -> bool:
+        """Return true if behind a score another one stands at once, or what it was before."""
+        behind = self.between(token.end, token.end + 40)
+        return _WAS.search(self.plain, token.end, token.end + 16) is not None or (
+            bool(behind)
+            and (
+                _HEDGED.fullmatch(self.plain, token.end, behind[0].start) is not None
+                or _SEVERAL.fullmatch(self.plain, token.end, behind[0].start) is not None
+            )
+        )
+
+    def _concluded(self) -> NumberReading | None:
+        """Return the number of the last sentence, where that draws a conclusion: `So there are 5 animals.`"""
+        lines = self._lines()
+        if not lines:
+            return None
+        last = deque(self._sentences(*lines[-1]), 1)
+        if not last:
+            return None
+        start, end, asked = last[0]
+        if self.scale is not None and (points := self._points_left(start, end)) is not None:
+            return points
+        if self.scale is not None or asked or (head := _SO.match(self.plain, start, end)) is None:
+            return None
+        if len(self.between(head.end(), end)) != 1 or self._quoted(head.end(), end):
+            return None
+        if self._supposed(start, end) or _UNSETTLED.search(self.plain, head.end(), end) is not None:
+            return None
+        said = self._one(head.end(), end, anchored=False)
+        return None if said is _DENIED else said
+
+    def _points_left(self, start: int, end: int) -> NumberReading | None:
+        """Return the result of a sum of points at the end of a sentence: `I deduct 1 point: 5 - 1 = 4`."""
+        tokens = self.between(start, end)
+        if len(tokens) < 3 or _POINTS.search(self.plain, start, end) is None:
+            return None
+        ahead = self.plain[tokens[-3].start : tokens[-1].start]
+        if _SUM.fullmatch(ahead) is None or _SCORE_END.fullmatch(self.plain, tokens[-1].end, end) is None:
+            return None
+        return _said(tokens[-1])
+
+    def _lines(self) -> list[tuple[int, int]]:
+        """Return where the lines that are not blank begin and end."""
+        if self._spans is None:
+            self._spans = [found.span() for found in _LINE.finditer(self.plain)]
+        return self._spans
+
+    def _awards(self) -> NumberReading | None:
+        """Return the score that is the first sentence, with its unit: `1 point. The formula is right.`"""
+        first, *others = self.tokens or (None,)
+        if first is None or self.scale is None or first.kind != "number" or is_rough(self.plain, first):
+            return None
+        if (
+            _EMPTY_BEFORE.fullmatch(self.plain, 0, first.start) is None
+            or _FIRST_AWARD.match(self.plain, first.end) is None
+        ):
+            return None
+        awards = (each for each in others if _WITH_UNIT.match(self.plain, each.end) is not None)
+        if all(_TAKEN.search(self.plain, max(0, each.start - 12), each.start) is not None for each in awards):
+            return self._settled(first, None)
+        return None
 
     def _alone(self, start: int, end: int) -> NumberReading | None:
         """Return the number that a line is, with its unit; None where it says anything else."""
@@ -973,7 +690,12 @@ class _Reader:
             if start <= place < limit and plain[place - 1 : place] not in ("<", ">", "≤", "≥", "!")
         ]
         behind = [token for token in tokens if equals and equals[-1] < token.start < limit]
-        if behind:
+        computed = None if equals else _COMPUTED.match(plain, start, limit)
+        if computed is not None and (limit == end or not self.between(limit, end)) and not _CLAIMED.search(computed[0]):
+            start, tokens = computed.end(), [token for token in tokens if computed.end() <= token.start]
+        elif behind:
+            if self._converts(start, equals[-1], tokens, behind):
+                return NOTHING
             start, tokens = equals[-1] + 1, behind
         if all(self._denied(token, start) for token in tokens if token.start < limit):
             limit = end
@@ -985,6 +707,17 @@ class _Reader:
         if not anchored and beyond and not self._led(affirmed[0], start):
             return NOTHING
         return self._first_of(affirmed, tokens, start, anchored)
+
+    def _converts(self, start: int, equals: int, tokens: list[NumberToken], behind: list[NumberToken]) -> bool:
+        """Return true if one quantity is said in two units, so that it depends on the unit that is meant."""
+        ahead = [token for token in tokens if start <= token.start < equals]
+        return (
+            len(ahead) == 1
+            and len(behind) == 1
+            and ahead[0].value != behind[0].value
+            and _UNIT_BETWEEN.fullmatch(self.plain, ahead[0].end, equals) is not None
+            and _UNIT_NEXT.match(self.plain, behind[0].end) is not None
+        )
 
     def _first_of(
         self, affirmed: list[NumberToken], tokens: list[NumberToken], start: int, anchored: bool
@@ -1008,9 +741,16 @@ class _Reader:
             return NOTHING
         if _SEVERAL.fullmatch(gap) is not None and tokens[1] is others[0]:
             return NOTHING
+        if self.scale is not None and not anchored and _HEADS.search(gap) is not None:
+            return NOTHING
+        if self.scale is not None and all(_FOR.match(self.plain, each.end) is not None for each in affirmed):
+            return NOTHING  # `1 point for the formula, 1 point for the result`
         if all(other.kind == "number" and other.value == first.value for other in others):
             return self._settled(first, None)
-        if self.scale is not None and _AND_A.search(self.plain, first.end, others[0].start) is not None:
+        if self.scale is not None and (
+            _AND_A.search(self.plain, first.end, others[0].start) is not None
+            or _HEDGED.fullmatch(self.plain, first.end, others[0].start) is not None
+        ):
             return NOTHING
         if anchored and self._led(first, start):
             return self._settled(first, None)
@@ -1032,7 +772,7 @@ class _Reader:
                 return NOTHING
             if token.over is not None and token.top is not None and over is None:
                 if token.over == self.scale:
-                    return NumberReading(_number(token.top))
+                    return NumberReading(number_of(token.top))
                 return _said(token) if self.scale <= 1 else NOTHING
             if token.percent and self.scale != 100:
                 return NOTHING
@@ -1087,6 +827,10 @@ class _Reader:
         tokens = self.between(start, end)
         if not tokens or _SCORE_TAIL.match(self.plain, tokens[0].end) is None or self._supposed(label.start, end):
             return None
+        if _SHARE.match(self.plain, tokens[0].end) is not None:
+            return None
+        if _IN_ORDER_TO.search(self.plain, max(0, label.start - 12), label.start) is not None:
+            return None
         return self.one(start, end)
 
     def _supposed(self, start: int, end: int) -> bool:
@@ -1098,11 +842,30 @@ class _Reader:
         """Return the labels that stand in no question and no quotation."""
         kept = []
         for label in labels:
-            stop = _STOP.search(self.plain, label.end, label.end + _FAR)
-            asked = stop is not None and stop[0][0] in "?？"
-            if not asked and not self._quoted(label.start, label.end):
+            if not self._asks(label.end) and not self._quoted(label.start, label.end) and not self._describes(label):
                 kept.append(label)
         return kept
+
+    def _describes(self, label: Label) -> bool:
+        """Return true if a label of a score says only what a score would need: `a score of 5 would need a source`."""
+        place = bisect_left(self._starts, label.end)
+        if self.scale is None or place >= len(self.tokens) or self.tokens[place].start > label.end + 4:
+            return False
+        return self._imagined(self.tokens[place])
+
+    def _imagined(self, token: NumberToken) -> bool:
+        """Return true if a score is only described or supposed: `a 5 would need a source`."""
+        since = max(0, token.start - 40)
+        return (
+            _ANY_SCORE.search(self.plain, since, token.start) is not None
+            and _NEEDS.match(self.plain, token.end) is not None
+        ) or (
+            (would := _IT_WOULD.search(self.plain, since, token.start)) is not None
+            and (
+                _GIVEN_THAT.match(self.plain, token.end) is not None
+                or _GIVEN_BEFORE.search(self.plain, max(0, would.start() - 60), would.start()) is not None
+            )
+        )
 
     def _quoted(self, start: int, end: int) -> bool:
         """Return true if a part of the text is a part of a quotation."""
@@ -1115,7 +878,7 @@ class _Reader:
         """Return the number of a short text, or of the last line of a longer one, in which no other stands."""
         plain = self.plain
         bracketed = _BRACKETS.search(_BOX_MARK.sub("", plain)) is not None and _ENCLOSED_WHOLE.fullmatch(plain) is None
-        lines = [found.span() for found in _LINE.finditer(plain)]
+        lines = self._lines()
         if not lines:
             return NOTHING
         start, end = 0, len(plain)
@@ -1135,14 +898,22 @@ class _Reader:
             return NumberReading(len(stars["full"].replace("\ufe0f", "")))
         number = _ENUMERATED.match(plain)
         if number is not None and len(lines) == 1 and self.between(number.end(), end):
+            if _ENUMERATED_WITHIN.search(plain, number.end(), end) is not None:
+                return NOTHING
             start = number.end()
         cues = list(_CORRECTS.finditer(plain, start, end))
         if cues and self.between(start, cues[-1].start()) and self.between(cues[-1].end(), end):
             start = cues[-1].end()
         said: list[NumberReading] = []
+        heads: set[str] = set()
+        awards = False
         for begin, stop, asked in self._sentences(start, end):
             quoted = [found.span() for found in _QUOTED.finditer(plain, begin, stop) if len(found[0].split()) > 1]
-            tokens = self.meant(begin, stop)
+            tokens = [token for token in self.meant(begin, stop) if self.scale is None or not self._imagined(token)]
+            if tokens and (head := _PART_HEAD.match(plain, begin, tokens[-1].start)) is not None:
+                heads.add(head[0].strip())
+                if self.scale is not None and _FAULTS.search(head[0]) is not None:
+                    said.append(NOTHING)
             if not tokens or (self.scale is not None and _OF_OTHERS.search(plain, begin, stop) is not None):
                 continue
             if self._supposed(begin, stop) or (self.scale is None and _I_HAVE.match(plain, begin)):
@@ -1156,7 +927,10 @@ class _Reader:
             ):
                 said.append(NOTHING)
             elif (one := self._one(begin, stop, anchored=False)) is not _DENIED:
+                awards = awards or (self.scale is not None and _FOR.match(plain, tokens[0].end) is not None)
                 said.append(one or NOTHING)
+        if len(heads) > 1 or (awards and len(said) > 1):
+            return NOTHING  # parts, of which no total is said
         return said[0] if said and all(one == said[0] for one in said) else NOTHING
 
     def _sentences(self, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
@@ -1167,21 +941,6 @@ class _Reader:
             yield at, until, stop is not None and stop[0][0] in "?？"
             at = end if stop is None else stop.end()
 
-    def _box(self) -> tuple[int, int, int] | None:
-        """Return where the last box begins, where its content does, and where it ends."""
-        if "\\" not in self.plain:
-            return None
-        open_: list[tuple[int, int, bool]] = []
-        last: tuple[int, int, int] | None = None
-        for sign in _BOX.finditer(self.plain):
-            if sign[0].endswith("{") and sign[0] != "\\{":
-                open_.append((sign.start(), sign.end(), sign[0] != "{"))
-            elif sign[0] == "}" and open_:
-                start, inside, is_box = open_.pop()
-                if is_box and (last is None or inside > last[1]):
-                    last = start, inside, sign.end()
-        return last
-
     def _ends(self, hashes: re.Match[str]) -> bool:
         """Return true if a number follows `####`, and no heading: alone in its line, or in the last line of all."""
         start, end = hashes.span(1)
@@ -1191,63 +950,6 @@ class _Reader:
         if _EMPTY_BEHIND.fullmatch(self.plain, tokens[0].end, end):
             return True
         return _ENUMERATED.match(hashes[1]) is None and not self.plain[end:].strip()
-
-
-_ONES = dict(
-    zip(
-        [
-            "zero",
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-            "thirteen",
-            "fourteen",
-            "fifteen",
-            "sixteen",
-            "seventeen",
-            "eighteen",
-            "nineteen",
-        ],
-        range(20),
-        strict=True,
-    )
-)
-_TENS = dict(
-    zip(["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], range(20, 100, 10), strict=True)
-)
-_PARTS_IN_WORDS = {"hal": 2, "thi": 3, "qua": 4, "fou": 4, "fif": 5, "six": 6, "eig": 8, "ten": 10}
-_TIMES = {None: 1, "hundred": 100, "thousand": 1000, "million": 10**6}
-_IN_WORDS = late_pattern(
-    rf"(?<![\w-])(?<!hundred and )(?:(?P<minus>minus|negative) )?"
-    rf"(?:(?P<tens>{'|'.join(_TENS)})(?:[- ](?P<unit>{'|'.join(list(_ONES)[1:10])}))?"
-    rf"|(?P<ones>{'|'.join(sorted(_ONES, key=len, reverse=True))}))"
-    r"(?:[ -](?P<part>hal(?:f|ves)|thirds?|quarters?|fourths?|fifths?|sixths?|eighths?|tenths?)"
-    r"| (?P<times>hundred|thousand|million)(?! and \w))?(?![\w-]| of\b)"
-    r"(?! (?:point|hundred|thousand|million|squared|cubed|mod|choose|to the power|plus|minus|times|divided)\b)",
-    re.I,
-)
-
-
-def _worded_numbers(plain: str, start: int, end: int) -> list[NumberToken]:
-    """Return the numbers in English words between two places."""
-    found = []
-    for said in _IN_WORDS.finditer(plain, start, end):
-        words = {name: word and word.casefold() for name, word in said.groupdict().items()}
-        ones = words["ones"]
-        count = _ONES[ones] if ones else _TENS[words["tens"] or ""] + _ONES.get(words["unit"] or "", 0)
-        part = 1 if words["part"] is None else _PARTS_IN_WORDS[words["part"][:3]]
-        value = _number(Fraction(count * _TIMES[words["times"]], -part if words["minus"] else part))
-        found.append(NumberToken(said.start(), said.end(), "number", value))
-    return found
 
 
 def _with_limits(labels: Sequence[Label]) -> Iterator[tuple[Label, int | None]]:
@@ -1272,11 +974,11 @@ _NOT_BLANK = late_pattern(r"[^\s*#>]")
 _LINE = late_pattern(r"(?m)^[^\n]*\S[^\n]*$")
 _BOX_MARK = late_pattern(r"\\(?:boxed|fbox)\s{0,9}\{[^{}]*\}|\\[dtc]?frac\{[^{}]*\}\{[^{}]*\}|\^\{[^{}]*\}")
 _ENCLOSED_WHOLE = late_pattern(r"\s*[\[{]{1,2}[^\[\]{}]*[\]}]{1,2}\s*")
-_EMPTY_BEFORE = late_pattern(rf"[\s$*(\[]*(?:{_CURRENCY}\s?)?[\s$*(\[]*", re.I)
+_EMPTY_BEFORE = late_pattern(rf"[\s$*(\[]*(?:{CURRENCY}\s?)?[\s$*(\[]*", re.I)
 _EMPTY_BEHIND = late_pattern(
-    rf"\s?(?:%|°(?:\s?[CF])?|per ?cent|prozent|{_CURRENCY}|元|euros?|dollars?)?[\s$*)\]]*[.。]?[\s$*)\]]*", re.I
+    rf"\s?(?:%|°(?:\s?[CF])?|per ?cent|prozent|{CURRENCY}|元|euros?|dollars?)?[\s$*)\]]*[.。]?[\s$*)\]]*", re.I
 )
-_UNIT_END = late_pattern(r"\s?[^\W\d_]{1,15}(?:\s[^\W\d_]{1,15})?[*\s]*[.。]?[*\s]*")
+_UNIT_END = late_pattern(r"\s?[^\W\d_]{1,15}(?:'s)?(?:\s[^\W\d_]{1,15})?[*\s]*[.。]?[*\s]*")
 _SCORE_END = late_pattern(r"\s?(?:分|点|points?|pts?|stars?|/ ?\d+|%)?[\s*)\]]*[.。]?[\s*)\]]*", re.I)
 _BOUND_BEHIND = late_pattern(
     r"\s?\+|\s(?:or more|or less|or fewer|at least|at most|and (?:above|up|over|more))\b|以上|以下", re.I

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from tripos_compiler.language.replies.late_patterns import late_pattern
 from tripos_compiler.language.replies.text import ReplyText
@@ -38,16 +39,32 @@ def boxed(text: str) -> str | None:
     ('\\\\frac{1}{2}', None)
     """
     text = ReplyText.parse(text).answer
-    open_: list[tuple[int, bool]] = []
-    last: tuple[int, int] | None = None
+    last = last_box(text)
+    return None if last is None else text[last.inside : last.end - 1].strip()
+
+
+class Box(NamedTuple):
+    """Where a box begins, where its content does, and where the box ends."""
+
+    start: int
+    inside: int
+    end: int
+
+
+def last_box(text: str) -> Box | None:
+    """Return where the last `\\boxed{…}` of a text is."""
+    if "\\" not in text:
+        return None
+    open_: list[tuple[int, int, bool]] = []
+    last: Box | None = None
     for sign in _BOXED.finditer(text):
         if sign[0].endswith("{") and sign[0] != "\\{":
-            open_.append((sign.end(), sign[0] != "{"))
+            open_.append((sign.start(), sign.end(), sign[0] != "{"))
         elif sign[0] == "}" and open_:
-            start, is_box = open_.pop()
-            if is_box and (last is None or start > last[0]):
-                last = start, sign.start()
-    return None if last is None else text[last[0] : last[1]].strip()
+            start, inside, is_box = open_.pop()
+            if is_box and (last is None or inside > last.inside):
+                last = Box(start, inside, sign.end())
+    return last
 
 
 def field_of(text: str) -> str | None:
@@ -56,11 +73,16 @@ def field_of(text: str) -> str | None:
     >>> field_of('{"answer": "B", "explanation": "The answer A is wrong"}'), field_of("answer: B")
     ('B', None)
     """
-    fields = deque(_FIELD.finditer(text), 1)
+    fields = deque(answer_fields(text), 1)
     if not fields:
         return None
-    value: str = fields[0][1]
+    value: str = text[slice(*fields[0])]
     return value[1:-1].replace('\\"', '"') if value[0] in "\"'" else value
+
+
+def answer_fields(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the values of the fields of JSON with the name of an answer begin and end."""
+    return (field.span(1) for field in _FIELD.finditer(text))
 
 
 def tag_of(text: str) -> str | None:

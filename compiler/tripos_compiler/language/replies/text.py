@@ -6,6 +6,7 @@ answer: `Perhaps A? No.` says nothing that counts. So everything that reads a re
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from functools import cache, lru_cache
@@ -78,6 +79,8 @@ def answer_of(text: str) -> str:
 @lru_cache(maxsize=64)
 def _parse(raw: str) -> ReplyText:
     answer, thoughts, closed = raw, list[str](), True
+    if _is_json(raw):
+        return ReplyText(raw)
     for _ in range(_MOST_PASSES):
         before = answer
         answer, more, closed = _split(before)
@@ -92,6 +95,17 @@ def _parse(raw: str) -> ReplyText:
     if not thoughts:
         return ReplyText(answer)
     return ReplyText(answer, "\n\n".join(filter(None, (thought.strip() for thought in thoughts))), closed)
+
+
+def _is_json(text: str) -> bool:
+    """Return true if a text is JSON, in whose texts marks are ordinary text."""
+    if not text.lstrip().startswith(("{", "[", '"')):
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 class _Mark(NamedTuple):

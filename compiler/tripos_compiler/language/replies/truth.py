@@ -35,6 +35,7 @@ _NO = (
     r"|错|没有|假的|假|不可以|不能|不会|不行|不(?=\W|\Z)"
 )
 _WORD = rf"(?:(?P<no>{_NO})|(?P<yes>{_YES}))"
+_WORD_OR_LETTER = rf"(?:(?P<no>{_NO}|(?-i:F))|(?P<yes>{_YES}|(?-i:T)))"
 _PLAIN_END = rf"(?![^\W_{_CJK}]|'\w|-\w)(?=\W|\Z|的(?=\W|\Z)|了|吧|啊|呀|因为|由于|です|だ)(?!\s?\d)"
 """The end of a word that is no part of a longer one: `对于` and `正确率` say nothing."""
 _GOES_ON = (
@@ -72,7 +73,7 @@ _LABEL = late_pattern(
     r"(?:(?:is|would be|should be|must be|remains|ist|est|es)\s{0,2}"
     r"(?:therefore|thus|clearly|definitely|actually|simply|a clear|a|an)?\s{0,2}:?|:|=)"
     r"|^A:|(?:答案|回答|结论|判断|答え|الجواب|ответ)(?:应该?|は)?\s{0,3}(?:[是为]\s{0,3}:?|:|=|は)|最终答案:?)"
-    rf"[\s\"'“‘(\[{{]{{0,6}}{_WORD}{_PLAIN_END}",
+    rf"[\s\"'“‘(\[{{]{{0,6}}{_WORD_OR_LETTER}{_PLAIN_END}",
     re.IGNORECASE | re.MULTILINE,
 )
 _OTHERS_LABEL = late_pattern(
@@ -120,6 +121,7 @@ _BOTH = late_pattern(
     re.IGNORECASE,
 )
 _SENTENCE = late_pattern(r"[^.!?。！？\n]*(?:[.!?。！？\n]|\Z)")
+_REASON_SENTENCE = late_pattern(r"(?<=[。.!?;；\n])\s{0,3}(?:因为|由于|because\b|since\b)[^。.!?\n]*", re.IGNORECASE)
 _ASKS_EITHER = late_pattern(r"(?:是不是|对不对|是否[^,。?]{0,20})[?？,:]")
 _LONGEST_QUESTION = 300
 _PLEASANTRY = late_pattern(
@@ -181,6 +183,7 @@ def read_truth(text: str) -> bool | None:
 
 
 def _read(text: str) -> bool | None:
+    text = _REASON_SENTENCE.sub(" ", text)
     text = _BOTH.sub(lambda both: " " if both.start() else "-", text)
     announced = _announced(text)
     if announced is not None:

@@ -181,7 +181,7 @@ _ALONE = {
 }
 """What says so only where nothing else stands beside it."""
 _ASKS = late_pattern(
-    r"\A[^。.!?]{0,60}(?:对还是错|对或错|正确还是错误|true or false)\W*\Z|无法判断|不能判断|难以判断|cannot (?:tell"
+    r"\A[^。.!?]{0,60}(?:对还是错|对或错|正确还是错误|true or false)\W*\Z|(?:无法|不能|难以)判断(?!为)|cannot (?:tell"
     r"|judge|determine)"
 )
 _UNSAID_ALONE = late_pattern(rf"(?<![A-Za-z])(?:{_UNSAID})(?![A-Za-z])", re.IGNORECASE)
@@ -204,8 +204,9 @@ def option_letters(answer: str | Collection[str], parts: int = 1) -> list[str]:
 
     They are read as `chosen_option` reads one letter ([answers in replies](answers.md)), but several may be chosen:
     those that stand together (`BD`, `B、D`), those that a verdict holds (`B: right`, `D 项正确`), or a line for each.
-    Of several `parts`, one stands behind each number, or all of them together. What is ruled out (`不选 A`, `A 项错误`)
-    is no answer. Letters after H count if the answer is nothing else. Of a list, the letters of all its texts.
+    Of several `parts`, one stands behind each number, or all of them together. An option that is ruled out (`不选 A`,
+    `A 项错误`) is no answer. Letters after H count if the answer is nothing else. Of a list, the letters of all its
+    texts.
 
     >>> option_letters('["BD"]'), option_letters(["B", "D"]), option_letters("A 项错误，故选：Ｂ、Ｄ。因为 C 不变。")
     (['B', 'D'], ['B', 'D'], ['B', 'D'])

@@ -21,8 +21,8 @@ def chosen_option(text: str, options: Sequence[str], letters: str = "") -> str |
     Looked for is, in this order: a field of JSON called `answer` or the like; the last `\\\\boxed{…}`; an `<answer>`; a
     reply that is a letter, with the text of its option or without; what follows the last `答案是`, `故选`, `选`,
     `the answer is` and the like, before the reasons; a first line that is a letter, or a last one; the only letter that
-    the reply affirms; the only option whose whole text it affirms. What is denied, asked, quoted, compared or supposed
-    is not affirmed. A letter may be full-width, in brackets or inside emphasis, and the text of an option in
+    the reply affirms; the only option whose whole text it affirms. Options that are denied, asked, quoted, compared or
+    supposed are not affirmed. A letter may be full-width, in brackets or inside emphasis, and the text of an option in
     traditional characters or simplified ones. Several letters where one is asked for, and a letter that no option has,
     are no choice. `letters` are those that `lettered` was given, and one of them is what is returned.
 
