@@ -28,7 +28,7 @@ from tripos_warehouse.measures.sql.parts import (
 from tripos_warehouse.measures.sql.tables import (
     FigureTables,
 )
-from tripos_warehouse.measures.sql.unread import COMPARED, End, is_unread, worst_value
+from tripos_warehouse.measures.sql.unread import COMPARED, OF_TRIES, UNREAD, End, is_unread, worst_value
 from tripos_warehouse.sql import name as named, text as quoted
 from tripos_warehouse.statistics.intervals import ONE_ITEM
 from tripos_warehouse.views import Graders, arm_columns
@@ -129,8 +129,8 @@ class AggregateTables:
             more = [name for name in ("evaluator", *further) if name not in self.cut.dims]
         axes = [name for name in arm_columns(self.plan) if name not in self.cut.dims]
         hidden = [name for name in ("scenario", "metric") if name in self.cut.dims]
-        if self._worst_end is not None and self.figure.function in COMPARED and scored is self.scored[0]:
-            more.append(f'{is_unread(given_column(scored))} as "is unread"')
+        if self._worst_end is not None and self.figure.function in COMPARED | OF_TRIES and scored is self.scored[0]:
+            more.append(f'{is_unread(given_column(scored))} as "{UNREAD}"')
         rows = rows_sql(self.plan, scored, self.cut, [*more, *map(named, axes)], self._worst(scored))
         for name in hidden:  # it stands among the dimensions already
             rows = rows.replace(f", {name},", ",", 1)
@@ -198,7 +198,7 @@ from (
         placed = [PLACE] if one.scores_elements else []
         own_key = "coalesce(one.given, one.value::varchar)"  # an alias `key` would lose against the column of `other`
         wrong = self._worst_end is not None and self.figure.function in COMPARED
-        there = f'({own_key} is not null or one."is unread")' if wrong else f"{own_key} is not null"
+        there = f'({own_key} is not null or one."{UNREAD}")' if wrong else f"{own_key} is not null"
         return self.parts.add(
             "rows",
             f"""select {columns(self.cut.dims, "one")}, one.item_id, one.cluster_id, one.sample_id, {own_key} as key,

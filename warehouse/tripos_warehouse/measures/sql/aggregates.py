@@ -39,6 +39,7 @@ from tripos_warehouse.measures.sql.tables import (
     models_as_one,
     without_pair,
 )
+from tripos_warehouse.measures.sql.unread import UNREAD
 from tripos_warehouse.sql import name as named, text as quoted
 from tripos_warehouse.views import arm_columns
 
@@ -180,7 +181,8 @@ group by {self._by}""",
         apart = [name for name in told if name not in self.cut.dims]
         talks = [OF_TALK] if conversations_before(self.scored[0]) else []
         group = ", ".join([self._by, "item_id", *map(named, apart), *talks])
-        rows = self._single(*apart, *(["round"] if scores else []))
+        wrong = self._worst_end is not None
+        rows = self._single(*apart, *(["round"] if scores else []), *([UNREAD] if wrong else []))
         rows = with_talks(self.plan, self.parts, rows, self.scored[0])
         rows = with_numbers(self.plan, self.parts, rows) if first else rows
         tried = ", list(value order by sample_number) filter (value is not null) as tried" if first else ""
@@ -197,8 +199,14 @@ group by {self._by}""",
             others = "'items have different numbers of replies, and people graded only some of those to one'"
             value = f"case when not ({uneven}) then {value} end"
             reason = f"""coalesce(max("is lacking"), case when {uneven} then {others} end, {reason})"""
-        # Values of fewer samples than it takes are in no chance, so they are none that count.
+        # Values of fewer samples than it takes are in no chance, so they are none that count. Unread ones are counted
+        # each, and not with what they bring in.
         counted = 'sum("values")' if self.missing == "fail" else f'coalesce(sum("values") filter (n >= {k}), 0)'
+        unread = ""
+        if wrong:
+            unread = f', count(*) filter ("{UNREAD}") as unread'
+            if self.missing != "fail":
+                counted = f'coalesce(sum("values" - unread) filter (n - unread >= {k}), 0) + sum(unread)'
         items = self.parts.add(
             "rows",
             f"""select {self._by}, item_id, any_value(cluster_id) as cluster_id,
@@ -207,7 +215,7 @@ group by {self._by}""",
 from (
   select {self._by}, item_id, any_value(cluster_id) as cluster_id, count(value) as n,
     count(value) filter ({passes}) as c,
-    count(*) filter ("has value") as "values", count(*) as "of"{tried}{lacking}
+    count(*) filter ("has value") as "values", count(*) as "of"{tried}{lacking}{unread}
   from (from {rows}{latest if scores else ""})
   group by {group}
 )

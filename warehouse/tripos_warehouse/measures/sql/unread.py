@@ -21,8 +21,14 @@ End = Literal["low", "high"]
 SCORED = "scored"
 COMPARED = frozenset(("accuracy", "precision", "recall", "f1"))
 """Aggregates that hold a value against another: one that could not be read is equal to none."""
-OF_NUMBERS = frozenset(("mean", "share", "weighted_mean", "median", "sum", "min", "max", "pass_at", "pass_all"))
+OF_TRIES = frozenset(("pass_at", "pass_all"))
+"""Aggregates that leave out items of too few values, so that an unread score may bring in others beside itself."""
+OF_NUMBERS = OF_TRIES | frozenset(("mean", "share", "weighted_mean", "median", "sum", "min", "max"))
 """Aggregates of numbers that take the worst value of a score like any other."""
+
+
+UNREAD = "is unread"
+"""The column that says so of a row."""
 
 
 def is_unread(given: str) -> str:
