@@ -52,7 +52,7 @@ _NOUN = (
     r"|故)[^。;,\n]{0,16}(?=[是为])|(?<![A-Za-z])(?:choice|selection)(?=\s{0,3}:))"
 )
 _SAID = late_pattern(
-    rf"{_NOUN}[\"'”」】)\]]{{0,9}}(?:,\s\w{{1,12}}(?: \w{{1,12}})?,)?\s{{0,9}}"
+    rf"{_NOUN}[\"'”」】)\]]{{0,9}}(?:,\s\w{{1,12}}(?: \w{{1,12}})?,|\s(?:here|overall|then|therefore))?\s{{0,9}}"
     rf"(?:{_IS}\s{{0,9}}(?:clearly|therefore|thus|definitely|probably|actually)?\s{{0,9}}[:=]?|[:=]|(?<=案)\s{{0,9}}"
     r"|(?=[\"'(\[]{0,3}[A-Z][\"')\]]{0,3}(?:[.,;!\n]|\Z)))",
     re.IGNORECASE,
@@ -80,6 +80,7 @@ _NO_LETTER = late_pattern(
 )
 """What looks like a letter of an option: the article, the pronoun, the Roman numeral and names such as `Vitamin B`."""
 _PRONOUN = late_pattern(PRONOUN)
+_WOULD = late_pattern(r"\bwould\b|\bwäre\b|\bserait\b", re.IGNORECASE)
 _ARTICLE = late_pattern(rf"A (?!{GOES_ON})[a-z]")
 _LIST_ENDS = r"[\"')\]]{0,3}\s{0,3}(?:[.。;；!,，、)\n]|\Z|and\b|or\b|和|或|以?及|都|均|两|are\b)"
 _FEWEST = 8
@@ -145,7 +146,7 @@ def chosen_letters(text: str) -> str:
     """Return the letters of the options that a reply chooses, in its order; empty if it chooses none. The options are
     not known, so letters up to H count, and those after where nothing else is said.
 
-    >>> chosen_letters("The answers are B and D, not A."), chosen_letters("A: wrong\nB: right\nC: right")
+    >>> chosen_letters("The answers are B and D, not A."), chosen_letters("A: wrong\\nB: right\\nC: right")
     ('BD', 'BC')
     """
     said = answer_of(text)
@@ -293,7 +294,8 @@ class _Options:
             [(said.end(), said.start(), True) for said in _SAID.finditer(text)]
             + [(said.end(), said.start(), False) for said in _CHOSEN.finditer(text)]
         )
-        for start, label, labelled in reversed(places[-_LAST:]):
+        likely = sorted(places[-_LAST:], key=lambda place: (_WOULD.search(text, place[1], place[0]) is None, place))
+        for start, label, labelled in reversed(likely):
             rest = text[start : start + near]
             if _WORD.match(rest) is None and (marked := self.forms.letter.match(rest)) is not None:
                 place = start + marked.start("letters"), start + marked.end("letters")

@@ -150,8 +150,10 @@ _OPEN_BEFORE = late_pattern(
     r"|some(?:one|body| people| students| may| might| would| could| \w+ (?:say|think|claim|argue|believe|hold))"
     r"|many (?:people|students)|students?(?!')|people|others|they"
     r"|(?:he|she) (?:says?|said|thinks?|thought|chose|picked|answers?|answered)"
-    r"|(?:user|student|author|response|reply|assistant|text|passage|speaker|learner|pupil|key|model)"
-    r" (?:\w+ )?(?:says?|said|chose|chooses|picked|answers?|answered|claims?|claimed|thinks?|wrote|writes|states?)"
+    r"|(?:user|student|author|response|reply|assistant|text|passage|speaker|learner|pupil|key|model|textbook|book"
+    r"|source|teacher)"
+    r" (?:\w+ )?(?:says?|said|chose|chooses|picked|answers?|answered|claims?|claimed|thinks?|wrote|writes|states?"
+    r"|lists?|gives?)"
     r"|as \w+ as|between(?= \S{1,12} |\s*\Z)|either|(?<!correct )(?<!right )(?<!best )(?:options|choices|alternatives"
     r"|possible answers?)(?: are|:| include)|(?:one|which|any) of|compared (?:to|with)|versus|vs|than"
     r"|(?<!looks )(?<!look )like|over"
@@ -165,6 +167,10 @@ _MISTAKE = late_pattern(
     re.IGNORECASE,
 )
 _IF = late_pattern(r"\b(?:if|unless|had|were)\b|如果|假如|倘若|假设|若(?!干)", re.IGNORECASE)
+_IF_ASKED = late_pattern(
+    r"\bif (?:i|we) (?:had to|have to|must|were to|were asked to)\b[^,]{0,20}|\bif forced\b",
+    re.IGNORECASE,
+)
 _WOULD_OR_THEN = late_pattern(r"\bwould\b|如果|假如|倘若", re.IGNORECASE)
 _SUPPOSED_BEFORE = late_pattern(
     r"\A\W{0,3}(?:if|unless|had|were|when)\b|(?<![A-Za-z])(?:if|unless)\b[^,]{0,80}\Z", re.IGNORECASE
@@ -225,7 +231,7 @@ def frame_of(text: str, start: int, end: int, *, labelled: bool = False) -> Fram
     before, after = text[begin:start], text[end:finish]
     if _ASKED.search(text[begin:finish]) or _MISTAKE.search(text, text.rfind("\n", 0, start) + 1, start):
         return Frame.OPEN
-    if _IF.search(before) and (not labelled or _WOULD_OR_THEN.search(before)):
+    if _IF.search(_IF_ASKED.sub(" ", before)) and (not labelled or _WOULD_OR_THEN.search(before)):
         return Frame.OPEN
     behind = after if labelled else after[_skipped(after) :]
     sign = _SIGNS.search(before if (listed := _LIST.search(before)) is None else before[: listed.start()])
@@ -243,7 +249,7 @@ def frame_of(text: str, start: int, end: int, *, labelled: bool = False) -> Fram
         return Frame.OPEN
     ahead = before if listed is None else before[: listed.start()]
     clause = _clause(ahead)
-    if not labelled and _SUPPOSED_BEFORE.search(ahead):
+    if not labelled and _SUPPOSED_BEFORE.search(_IF_ASKED.sub(" ", ahead)):
         return Frame.OPEN
     if _DENIED_BEFORE.search(_NO_DENIAL.sub(" ", clause)):
         return Frame.DENIED
@@ -286,7 +292,7 @@ def is_affirmed(text: str, start: int, end: int, *, labelled: bool = False) -> b
 
 _OF_A_PERSON = late_pattern(
     r"\b(?:student|user|candidate|pupil|learner)(?:'s)?\b(?:(?!\bbut\b)[^.;:!?,\n]){0,40}\Z|(?:学生|考生|同学"
-    r"|用户)的?[^。;:!?\n]{0,12}\Z",
+    r"|用户)的?[^。;:!?,\n]{0,12}\Z",
     re.IGNORECASE,
 )
 _OF_ANOTHER = late_pattern(

@@ -31,7 +31,7 @@ _LABEL = late_pattern(
     r"|\bi(?:'d| would|'ll| will)? (?:choose|pick|select|say|answer|prefer|(?:rate|grade|mark|score|judge) (?:it"
     r"|this)(?: as)?|call (?:it|this)(?: an?)?|go with"
     r"|classify (?:it|this) as|label (?:it|this)(?: as)?)\s+"
-    r"|(?P<line>^[^\S\n]*[^\W\d][^\n:(]{0,29}:[^\S\n]*)(?=[^\n]{1,60}$)",
+    r"|(?P<line>^[^\S\n]*[^\W\d][^\n:(]{0,29}:[^\S\n]*)(?=[^\n]{1,200}$)",
     re.IGNORECASE | re.MULTILINE,
 )
 """A noun with a copula, a verb, or the head of a line that ends with a name."""
@@ -89,7 +89,7 @@ _NOUN_BEHIND = late_pattern(
     re.IGNORECASE,
 )
 _LAST_SEGMENT = late_pattern(
-    r"(?<=[.!?。])\s|[:,;\n]|\b(?:so|therefore|thus|hence|overall|finally|actually|i mean)\b|因此|所以|综上|总之|故|—"
+    r"(?<=[.!?。])\s|[:,;\n→⇒]|\b(?:so|therefore|thus|hence|overall|finally|actually|i mean)\b|因此|所以|综上|总之|故|—"
     r"|–|\s-\s",
     re.IGNORECASE,
 )
@@ -114,7 +114,7 @@ def read_name(text: str, spellings: Mapping[str, T], mentions: Iterable[str] = (
 
     >>> read_name("The answer is (B).", {"A": 1, "B": 2}), read_name("A or B", {"A": 1, "B": 2}, "AB")
     (2, None)
-    >>> read_name("It isn't correct.", {"correct": 1, "incorrect": 0}, ("correct", "incorrect")) is None
+    >>> read_name("It isn't high.", {"high": 1, "low": 0}, ("high", "low")) is None
     True
     """
     folded = {fold(name): value for name, value in spellings.items() if name}
@@ -183,12 +183,18 @@ class _Names(Generic[T]):
             r"([\"'\])}]{0,3})(?:\s?[.):,;!。]|\s+[-–—(]|\.{3}|\s*\n|\s+(?:because|since|as)\b|\Z)(?!\s?\d)",
             text[name.end() :],
         )
+        if behind is not None and ":" in behind[0] and len(self._heads(text)) > 1:
+            return None
         if behind is None or self._is_listed(text, name.end()) or not self._is_affirmed(text, *name.span()):
             return None
         lines = [line for line in text.splitlines() if line.strip()]
         if len(lines) > 1 and all(fold(line) in self.folded for line in lines):
             return list({self._value(line) for line in lines})
         return self._corrected(text, name.end(), [self._value(name[0])])
+
+    def _heads(self, text: str) -> set[T]:
+        """Return the names that a colon follows: several are described, and none is chosen."""
+        return {self._value(name[0]) for name in self.name.finditer(text) if name[0] and text[name.end() :][:1] == ":"}
 
     def closing(self, text: str) -> list[T] | None:
         """Return the name that the last segment of a text is, behind a colon or a conclusion."""
@@ -279,7 +285,9 @@ class _Names(Generic[T]):
         clause = _SENTENCE_ENDS.split(before)[-1]
         if _HEDGED.search(clause) or _HEDGED_BEHIND.match(text, end) or _PART.search(re.split(r"[,:]", clause)[-1]):
             return False
-        if end - start == 1 and _COMPARED_BEHIND.match(text, end):
+        if end - start == 1 and (
+            _COMPARED_BEHIND.match(text, end) or (not labelled and _DESCRIBED_BEHIND.match(text, end))
+        ):
             return False
         if (
             end - start > 1
@@ -312,9 +320,12 @@ _UNSURE = late_pattern(
 _IN_PART = "partially"
 _PARTLY = late_pattern(r"\bpartly\b", re.IGNORECASE)
 _OF_THE_KEY = late_pattern("correct|right|final|正确", re.IGNORECASE)
-_LINE_ENDS = late_pattern(r"[\"')\].。!]{0,3}\s*(?:$|[,;(]|\n)")
+_LINE_ENDS = late_pattern(r"[\"')\].。!]{0,3}\s*(?:$|[,;(]|\n)|[.。]\s")
 _SENTENCE_ENDS = late_pattern(r"[.!?。！？\n;]")
 _CALLED = late_pattern(r"[\"'] (?:is|was|means)\b")
+_DESCRIBED_BEHIND = late_pattern(
+    r" (?!(?:is|was|wins|because|since|as|it|over|for|and|but|or|to|by|here|edges|by far)\b)[a-z]+"
+)
 _COMPARED_BEHIND = late_pattern(
     r" (?:is|was) (?!(?:much |clearly |slightly |far |the |a )*(?:better|best|stronger|winner|superior|preferable"
     r"|right|correct))\w"

@@ -64,12 +64,14 @@ _NO_OPENING = late_pattern(
 """`Right, so …` begins to talk; `No problem` answers nothing."""
 _CLOSES = late_pattern(rf"(?:{_SCRIPT}|(?<=[是为]))(?<!or )(?<!and )(?<!/)(?<!或)(?<!和){_WORD}\W*\Z", re.IGNORECASE)
 _COPULA = late_pattern(
-    r"(?:\b(?:is|are|was|were|it's|that's|\w+n't|not|so|be|say|remains|as|actually|instead|definitely)|[是为]|[:：,，—–-]"
+    r"(?:\b(?:is|are|was|were|it's|that's|\w+n't|not|so|be|say|remains|as|actually|instead|definitely)|[是为]"
+    r"|[:：,，—–-]"
     r"|\A)\s{0,2}(?:therefore |thus |clearly |simply |just |a |an )?\Z",
     re.IGNORECASE,
 )
 _LABEL = late_pattern(
-    r"(?:\b(?:answer|verdict|conclusion|judge?ment|decision|result|antwort|réponse|respuesta)[\"']?\s{0,3}"
+    r"(?:\b(?:answer|verdict|conclusion|judge?ment|decision|result|antwort|réponse|respuesta)[\"']?(?:,\s\w+,"
+    r"| to (?:your|the|this) \w+)?\s{0,3}"
     r"(?:(?:is|would be|should be|must be|remains|ist|est|es)\s{0,2}"
     r"(?:therefore|thus|clearly|definitely|actually|simply|a clear|a|an)?\s{0,2}:?|:|=)"
     r"|^A:|(?:答案|回答|结论|判断|答え|الجواب|ответ)(?:应该?|は)?\s{0,3}(?:[是为]\s{0,3}:?|:|=|は)|最终答案:?)"
@@ -101,13 +103,13 @@ _NEGATORS = late_pattern(
 )
 _UNDECIDED = late_pattern(
     r"未必|难以|难说|不能(?:判断|确定)|不一定|不见得|谈不上|称不上|算不上|说不上|不好说|无法(?:判断|确定|回答)|不全"
-    r"|不完全|不太|不够"
+    r"|(?:并非|并不|不)完全|不太|不够"
     r"|\b(?:hardly|scarcely|barely|rarely|seldom|sometimes|often|usually|almost|nearly|partly|partially"
     r"|mostly|largely|half|somewhat|hard to|difficult to|impossible to|depends|neither|might|may|could|would(?! say)"
     r"|perhaps|maybe|possibly"
     r"|cannot (?:be )?(?:say|said|tell|told|determined?|know|decide|judge|verify|confirm)|unclear|unsure|uncertain"
     r"|doubt\w*"
-    r"|said to be|assum\w+|suppos\w+|claims? that|claimed|sounds?|seems?|appears?|whether|if)\b"
+    r"|said to be|assum\w+|suppos\w+|claims that|claimed|sounds?|seems?|appears?|whether|if)\b"
     r"|(?:\bnot|n't|\bno) (?:necessarily|entirely|completely|fully|quite|wholly|exactly|always|sure|certain|clear"
     r"|known?|say"
     r"|tell|determine|decide|enough|only|just|both|judge|verify|confirm)\b"
@@ -196,6 +198,11 @@ def _read(text: str) -> bool | None:
     if any(_asks_for_the_wrong(question) for question in questions):
         stated = _mentioned(flat)
         return stated if stated is not None or opening is None else not opening
+    ending = _last_sentence(flat)
+    if _CONCLUDES.match(ending.lstrip()) is not None:
+        concluded = closing if closing is not None else _opening(ending)
+        if concluded is not None and (opening is None or opening is concluded or questions):
+            return concluded
     last = text[text.rfind(questions[-1]) + len(questions[-1]) :].strip() if questions else text
     if questions and closing is not None and len(last) < 12:
         return closing  # the last question is answered by itself
@@ -265,12 +272,17 @@ _OTHERWISE = late_pattern(r"\b(?:no|false|yes|true|otherwise|not)\b", re.IGNOREC
 _SENTENCES = late_pattern(r"(?<=[.!?。！？;；…])\s*")
 
 
-def _closing(text: str) -> bool | None:
+def _last_sentence(text: str) -> str:
+    """Return the last sentence of a text that says something."""
     lines = list(lines_of(text))
     sentences = [each for each in _SENTENCES.split(lines[-1].strip()) if re.search(r"\w", each)] if lines else []
-    if not sentences:
+    return sentences[-1] if sentences else ""
+
+
+def _closing(text: str) -> bool | None:
+    last = _last_sentence(text)[-200:]
+    if not last:
         return None
-    last = sentences[-1][-200:]
     if _CONDITION.search(last) or _OF_A_PERSON.search(last):
         return None
     found = _CLOSES.search(last)
