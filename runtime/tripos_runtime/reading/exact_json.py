@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tripos_compiler.language.replies.text import ReplyText
-from tripos_runtime.reading.json_text import THINKING
+from tripos_runtime.reading.json_text import SCANS, THINKING
 
 DEEPEST = 100
 """Levels of a value. What reads and writes JSON in a run, its store and its reports takes at least so many."""
@@ -109,13 +109,16 @@ def _spans_of_json(text: str) -> Iterable[tuple[int, int]]:
             start = text.rindex(whole)
             yield start, start + len(whole)
             return
-    position = 0
-    while (mark := OPENED.search(text, position)) is not None:
+    position, left = 0, SCANS * (len(text) + 100)
+    while left > 0 and (mark := OPENED.search(text, position)) is not None:
         try:
             _, position = PLAIN_DECODER.raw_decode(text, mark.start())
-        except (ValueError, RecursionError):
+        except json.JSONDecodeError as error:
+            left -= error.pos - mark.start() + error.pos // 100  # the lines before it are counted
             position = mark.end()
             continue
+        except (ValueError, RecursionError):
+            return  # it is too deep, or has a number that is too long, so that nothing is read
         if '"' in text[mark.start() : position]:
             yield mark.start(), position
 

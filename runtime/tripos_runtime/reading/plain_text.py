@@ -144,7 +144,7 @@ def unenclosed(text: str) -> str:
 def names_alone(text: str, spellings: Iterable[str]) -> list[str]:
     """Return the places that one of the names fills, opens or stands in with a label; so may the text as a whole.
 
-    >>> names_alone("I say {high marks", ["high", "low"]), names_alone("B. The set {1, 2}", "AB")
+    >>> names_alone("It has {high marks", ["high", "low"]), names_alone("B. The set {1, 2}", "AB")
     ([], ['B. The set {1, 2}'])
     """
     whole = [] if JSON_BEGUN.search(text) or BRACKET.match(text.strip()) else [text]
