@@ -349,7 +349,12 @@ class _Reader:
 
     @cached_property
     def scores(self) -> list[Label]:
-        """The labels of scores, alike."""
+        """The labels of scores, alike; what is given in no indicative counts where nothing else announces one."""
+        given = [label for label in self._given if not label.described]
+        return [label for label in given if not label.weak] or given
+
+    @cached_property
+    def _given(self) -> list[Label]:
         return self._affirmed(score_labels(self.plain))
 
     @cached_property
@@ -856,6 +861,8 @@ class _Reader:
     def _imagined(self, token: NumberToken) -> bool:
         """Return true if a score is only described or supposed: `a 5 would need a source`."""
         since = max(0, token.start - 40)
+        if any(0 <= token.start - label.end <= 4 for label in self._described):
+            return True
         return (
             _ANY_SCORE.search(self.plain, since, token.start) is not None
             and _NEEDS.match(self.plain, token.end) is not None
@@ -866,6 +873,11 @@ class _Reader:
                 or _GIVEN_BEFORE.search(self.plain, max(0, would.start() - 60), would.start()) is not None
             )
         )
+
+    @cached_property
+    def _described(self) -> list[Label]:
+        """What is no score of the whole: `the rubric awards a 5`, `to get a 5`, `the tone deserves a 5`."""
+        return [] if self.scale is None else [label for label in score_labels(self.plain) if label.described]
 
     def _quoted(self, start: int, end: int) -> bool:
         """Return true if a part of the text is a part of a quotation."""
