@@ -242,6 +242,7 @@ _SUBJECT_AHEAD = late_pattern(
     rf"|(?:(?:the|this|that|my|his|her|their|your)\s(?:\w+\s)?)?{_WHOLE_NOUN}(?!'s|’s)\b)",
     re.I,
 )
+_ANY_SUBJECT = late_pattern(r"\b(?:the|its|their|an?|this|that|these|is|are|was|were|has|have|seems?|feels?)\b", re.I)
 _MAYBE = late_pattern(r"\b(?:could|might|may)\b", re.I)
 _TO = late_pattern(r"\bto(?:\s\w+ly)?\s*\Z", re.I)
 _DECIDES_TO = late_pattern(
@@ -357,7 +358,7 @@ def _gives(text: str, verb: re.Match[str]) -> tuple[bool, bool]:
     if award["gets"] is None and _WRITER.search(clause) is not None:
         return False, False
     if not re.search(r"\w", clause):
-        return wished, bool(ahead.strip(" *_\"'")) and _SUBJECT_AHEAD.search(ahead) is None
+        return wished, _SUBJECT_AHEAD.search(ahead) is None and _ANY_SUBJECT.search(ahead) is not None
     return wished, _WHOLE.search(clause) is None
 
 
