@@ -131,7 +131,8 @@ _FILLER = (
 _SCORE_VERB = late_pattern(
     r"(?<!\w)(?P<verb>give|giving|gives|gave|award(?:ed|ing|s)?|assign(?:ed|ing|s)?|deserves?|merits?|earns?"
     r"|gets?|receives?"
-    r"|warrants?|(?:i|i'd|i'll|we|we'd|would|will|can|to|me|be|is|am)\s(?:rate[ds]?|scor(?:e[ds]?|ing)"
+    r"|warrants?|(?:would|could|might) have (?:earned|deserved|merited|received|got(?:ten)?)"
+    r"|(?:i|i'd|i'll|we|we'd|would|will|can|to|me|be|is|am)\s(?:rate[ds]?|scor(?:e[ds]?|ing)"
     r"|grade[ds]?|mark(?:ed)?|say|put|go with)"
     r"|settle on|let's say|rated|gebe|vergebe|verdient|donne|mérite|doy|merece|ставлю"
     r"|(?:(?:reply|response|answer|essay|this|it|that|performance|work|which|he|she|they)\s(?:is|was|would be)"
@@ -218,8 +219,18 @@ _AWARD = late_pattern(
     r"|earns?|gets?|receives?|warrants?)|(?P<rates>(?:to|would|will|can|be|is)\s(?:rate|scor|grade|mark)\w*))\Z",
     re.I,
 )
-_PART_OF_SENTENCE = late_pattern(r"[,，;；:：()—–]|\s-\s|\b(?:but|and|while|whereas|so|because|since|as|then)\b", re.I)
+_PART_OF_SENTENCE = late_pattern(
+    r"[,，;；:：()—–]|\s-\s|\b(?:but|and|while|whereas|so|because|since|as(?! a whole)|then)\b", re.I
+)
 _WRITER = late_pattern(r"\b(?:I|we|me|us|my|our|let's)\b(?!\.)", re.I)
+_OTHER_SUBJECT = late_pattern(r"\b(?:the|its|their|an?)\s(?:[\w-]+\s){1,2}\Z", re.I)
+_ON_PART = late_pattern(
+    r"(?:\A|[,;(]|\band\b)\W*(?:on|for|regarding|in terms of|as for|as to)\s(?!(?:balance|the whole|me|now|this|that"
+    r"|these|those|a|an|my|your|reflection|average|what)\b)(?:the\s|its\s)?[\w-]+,?\s"
+    r"(?:it|this|he|she|they|the \w+)\s(?:\w+ly\s)?\Z",
+    re.I,
+)
+"""Before a verb that scores a part: `for style it earns a 5`."""
 _WHOLE_NOUN = (
     r"(?:response|answer|reply|essay|submission|solution|summary|translation|story|argument|explanation|text|output"
     r"|work|performance|attempt|effort|student|pupil|candidate|assistant|model|poem|letter|email|report|code|program"
@@ -336,14 +347,16 @@ def score_labels(text: str) -> list[Label]:
             found.append(Label(noun.start(), noun.end(), noun[0].startswith("最"), _heads(text, noun.start())))
     for pattern in (_SCORE_VERB, _SCORE_VERB_HAN):
         for verb in pattern.finditer(text):
-            if _affirms(text, verb.start()):
-                weak, described = _gives(text, verb) if pattern is _SCORE_VERB else (False, False)
+            weak, described = _gives(text, verb) if pattern is _SCORE_VERB else (False, False)
+            if described or _affirms(text, verb.start()):
                 found.append(Label(verb.start(), verb.end(), verb=True, weak=weak, described=described))
     return sorted(found)
 
 
 def _gives(text: str, verb: re.Match[str]) -> tuple[bool, bool]:
     """Return whether a verb gives a score in no indicative, and whether it only describes one or scores a part."""
+    if " have " in verb["verb"].casefold():
+        return False, True  # `it would have earned a 5`
     award = _AWARD.search(verb["verb"])
     if award is None or verb[0].rstrip().endswith(":"):
         return False, False  # also of `Points awarded: 7`
@@ -355,8 +368,10 @@ def _gives(text: str, verb: re.Match[str]) -> tuple[bool, bool]:
     if (_TO.search(clause) is not None or award[0][:3].casefold() == "to ") and _DECIDES_TO.search(clause) is None:
         return False, True
     wished = _WISHED.search(clause + award[0]) is not None
-    if award["gets"] is None and _WRITER.search(clause) is not None:
+    if award["gets"] is None and _WRITER.search(clause) is not None and _OTHER_SUBJECT.search(clause) is None:
         return False, False
+    if _ON_PART.search(ahead) is not None:
+        return False, True
     if not re.search(r"\w", clause):
         return wished, _SUBJECT_AHEAD.search(ahead) is None and _ANY_SUBJECT.search(ahead) is not None
     return wished, _WHOLE.search(clause) is None

@@ -270,14 +270,24 @@ _IF_THEN = late_pattern(r"\b(?:if|unless|had|were)\b", re.I)
 _WOULD = late_pattern(r"\b(?:would|could|might)\b|'d\b", re.I)
 _I_HAVE = late_pattern(r"\W{0,3}(?:I|we) (?:have|need|would|will|can)\b", re.I)
 _AVERAGE = late_pattern(
-    r"(?:\A|[.;,\n–—(]\s{0,3}|\bon )[*_]{0,2}(?:the )?(?:average|mean)(?: score)?[*_]{0,2}(?:\s?[:：=]| is)\s?[*_]{0,2}\Z"
+    r"(?:\A|[.;,\n–—(]\s{0,3}|\bon )[*_]{0,2}(?:the )?(?:average|mean)(?: score)?[*_]{0,2}"
+    r"(?:\s?[:：=]| is)\s?[*_]{0,2}\Z"
     r"|平均分?\s?[:：为是]?\s?\Z",
     re.I,
 )
 _ROUNDED = 0.5
 _NEARLY = 0.05
+_TURNS_TO = late_pattern(
+    r"\b(?:but|however|wait|actually|so|overall|final\w*|reflection|now|yet|still|instead|therefore|thus|hence|total"
+    r"|settle|though|although|while|nevertheless|nonetheless|rather|correction|no|in sum|altogether|balance"
+    r"|then|closer|lowers?|raises?|reduces?|brings?|bringing|down|up|leav\w+|accordingly|initially|ultimately"
+    r"|conclusion|all|it's|that's|is|as|sorry)\b"
+    r"|[\u3400-\u9fff]",
+    re.I,
+)
+"""Between a score and one that takes its place."""
 _LEVEL = late_pattern(r"[\s*_#]*(?:level|band|tier)\s", re.I)
-_LEVEL_END = late_pattern(r"[*_]{0,2}\s?(?:[:：.(]|[-–—]\s|\Z|\n)")
+_LEVEL_END = late_pattern(r"[*_]{0,2}\s?(?:[:：(]|[-–—]\s)[*_]{0,2}\s?[^\W\d]")
 _AND_ALSO = late_pattern(r"\(\s?(?:and|plus|or|as well as)\b", re.I)
 _APPROACHES = late_pattern(r"[\s$*)\]}]*≈")
 _GROUPS = late_pattern(r"[1-9]\d{0,2}(?: \d{3})+")
@@ -550,14 +560,19 @@ class _Reader:
         )
 
     def _shares(self) -> bool:
-        """Return true if different scores are given for parts, and no total: `I give a 5 for tone. I give a 3 for
-        facts.`"""
+        """Return true if different scores are given and none is the total or the later one: `I give a 5 for tone. I
+        give a 3 for facts.`"""
         if len(self.scores) < 2 or not all(label.verb for label in self.scores):
             return False
-        given = [next(iter(self.between(label.end, label.end + _SHORT)), None) for label in self.scores]
-        return len({None if token is None else token.value for token in given}) > 1 and all(
-            token is not None and _FOR.match(self.plain, token.end) is not None for token in given
-        )
+        given = [
+            (label, said)
+            for label, most in _with_limits(self.scores)
+            if (said := self._announced(label, most)) is not None and said is not _DENIED
+        ]
+        if len({said for _, said in given}) < 2:
+            return False
+        (before, _), (last, _) = given[-2:]
+        return _TURNS_TO.search(self.plain, before.end, last.end) is None
 
     def _averaged(self) -> NumberReading | None:
         """Return the average that a reply ends with, if it is that of the scores before it."""
