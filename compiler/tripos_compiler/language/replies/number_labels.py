@@ -131,11 +131,12 @@ _FILLER = (
 _SCORE_VERB = late_pattern(
     r"(?<!\w)(?P<verb>give|giving|gives|gave|award(?:ed|ing|s)?|assign(?:ed|ing|s)?|deserves?|merits?|earns?"
     r"|gets?|receives?"
-    r"|warrants?|(?:i|i'd|i'll|we|we'd|would|will|can|to|me|be|is|am)\s(?:rate[ds]?|scor(?:e[ds]?|ing)"
+    r"|warrants?|(?:would|could|might) have (?:earned|deserved|merited|received|got(?:ten)?)"
+    r"|(?:i|i'd|i'll|we|we'd|would|will|can|to|me|be|is|am)\s(?:rate[ds]?|scor(?:e[ds]?|ing)"
     r"|grade[ds]?|mark(?:ed)?|say|put|go with)"
     r"|settle on|let's say|rated|gebe|vergebe|verdient|donne|mérite|doy|merece|ставлю"
-    r"|(?:reply|response|answer|essay|this|it|that|performance|work|which|he|she|they)\s(?:is|was"
-    r"|would be)(?: only| easily| clearly| still)?(?=\san?\s)"
+    r"|(?:(?:reply|response|answer|essay|this|it|that|performance|work|which|he|she|they)\s(?:is|was|would be)"
+    r"|it's|that's)(?: only| easily| clearly| still)?(?=\san?\s)"
     r"|(?:so|hence|therefore|thus|overall|altogether|finally|accordingly|in total|in sum|(?:lowers?|reduces?"
     r"|brings?|bringing|raises?) (?:it|this|the score) (?:down |up )?to|as it stands|leaving|leaves|daher"
     r"|also|donc|所以|因此|综上))[,:]?\s{1,2}"
@@ -213,6 +214,54 @@ _SUPPOSES = late_pattern(
     r"|如果|假如|倘若|若(?!干)|要是|的话|本来|原本",
     re.I,
 )
+_AWARD = late_pattern(
+    r"(?:(?P<gives>giv(?:e|es|ing)|gave|award(?:s|ing)?|assign(?:s|ing)?)|awarded|assigned|(?P<gets>deserves?|merits?"
+    r"|earns?|gets?|receives?|warrants?)|(?P<rates>(?:to|would|will|can|be|is)\s(?:rate|scor|grade|mark)\w*))\Z",
+    re.I,
+)
+_PART_OF_SENTENCE = late_pattern(
+    r"[,，;；:：()—–]|\s-\s|\b(?:but|and|while|whereas|so|because|since|as(?! a whole)|then)\b", re.I
+)
+_WRITER = late_pattern(r"\b(?:I|we|me|us|my|our|let's)\b(?!\.)", re.I)
+_OTHER_SUBJECT = late_pattern(r"\b(?:the|its|their|an?)\s(?:[\w-]+\s){1,2}\Z", re.I)
+_ON_PART = late_pattern(
+    r"(?:\A|[,;(]|\band\b)\W*(?:on|for|regarding|in terms of|as for|as to)\s(?!(?:balance|the whole|me|now|this|that"
+    r"|these|those|a|an|my|your|reflection|average|what)\b)(?:the\s|its\s)?[\w-]+,?\s"
+    r"(?:it|this|he|she|they|the \w+)\s(?:\w+ly\s)?\Z",
+    re.I,
+)
+"""Before a verb that scores a part: `for style it earns a 5`."""
+_WHOLE_NOUN = (
+    r"(?:response|answer|reply|essay|submission|solution|summary|translation|story|argument|explanation|text|output"
+    r"|work|performance|attempt|effort|student|pupil|candidate|assistant|model|poem|letter|email|report|code|program"
+    r"|review|article|paragraph|paper|proof|piece|author|writer|one)"
+)
+_ADVERBS = (
+    r"(?:\s(?:[^\W\d_]{2,15}ly|would|should|will|must|does|do|is|was|has|have|had|been|be|being|thus|also|still|just"
+    r"|then|now|therefore|hence|overall|here|itself|as a whole|at best|at most|at least|in total|hereby|so|only))*"
+)
+_WHOLE = late_pattern(
+    rf"(?:(?<!\w\s)\b(?:that|which|who|what|one)|\b(?:it|this|he|she|they|these|you|everything|all)(?:'s|'d|'ll)?"
+    rf"|(?:\A\W*|(?<!\bof\s)(?<!\bin\s)(?<!\bfor\s)\b(?:the|this|that|my|his|her|their|your|[\w]+'s|overall)\s"
+    rf"(?:[\w-]+\s){{0,2}}){_WHOLE_NOUN}(?!'s|’s)(?:\s[A-Z\d])?(?:\s(?:to|from|by|of|as)\s(?:(?:the|this|a)\s)?\w+)?"
+    rf"|\b{_WHOLE_NOUN}\s(?:that|which|who)){_ADVERBS}\s*\Z",
+    re.I,
+)
+"""Ends with the whole of what is scored as a subject."""
+_SUBJECT_AHEAD = late_pattern(
+    rf"\A\W*(?:\w+ly,?\s|overall,?\s|so,?\s)?(?:(?:it|this|that|he|she|they|I|we)(?:'s|'d|'ve)?\s"
+    rf"|(?:(?:the|this|that|my|his|her|their|your)\s(?:\w+\s)?)?{_WHOLE_NOUN}(?!'s|’s)\b)",
+    re.I,
+)
+_ANY_SUBJECT = late_pattern(r"\b(?:the|its|their|an?|this|that|these|is|are|was|were|has|have|seems?|feels?)\b", re.I)
+_MAYBE = late_pattern(r"\b(?:could|might|may)\b", re.I)
+_TO = late_pattern(r"\bto(?:\s\w+ly)?\s*\Z", re.I)
+_DECIDES_TO = late_pattern(
+    r"\b(?:going|decid\w+|inclined|choos\w+|chose\w*|have|like|comfortable|prefer|ready|happy|me|us|led|forced"
+    r"|reason|reasonable|fair|appropriate)\sto(?:\s\w+ly)?\s*\Z",
+    re.I,
+)
+_WISHED = late_pattern(r"\b(?:would|should|must)\b|'d\b", re.I)
 
 
 class Label(NamedTuple):
@@ -225,6 +274,10 @@ class Label(NamedTuple):
     heads: bool = False
     others: bool = False
     verb: bool = False
+    weak: bool = False
+    """What a verb gives in no indicative, as of `the reply would get a 4`."""
+    described: bool = False
+    """What a verb gives, but neither the writer nor to the whole: `the tone deserves a 5`, `the rubric awards a 5`."""
 
 
 def labels_of(text: str) -> list[Label]:
@@ -294,9 +347,34 @@ def score_labels(text: str) -> list[Label]:
             found.append(Label(noun.start(), noun.end(), noun[0].startswith("最"), _heads(text, noun.start())))
     for pattern in (_SCORE_VERB, _SCORE_VERB_HAN):
         for verb in pattern.finditer(text):
-            if _affirms(text, verb.start()):
-                found.append(Label(verb.start(), verb.end(), verb=True))
+            weak, described = _gives(text, verb) if pattern is _SCORE_VERB else (False, False)
+            if described or _affirms(text, verb.start()):
+                found.append(Label(verb.start(), verb.end(), verb=True, weak=weak, described=described))
     return sorted(found)
+
+
+def _gives(text: str, verb: re.Match[str]) -> tuple[bool, bool]:
+    """Return whether a verb gives a score in no indicative, and whether it only describes one or scores a part."""
+    if " have " in verb["verb"].casefold():
+        return False, True  # `it would have earned a 5`
+    award = _AWARD.search(verb["verb"])
+    if award is None or verb[0].rstrip().endswith(":"):
+        return False, False  # also of `Points awarded: 7`
+    start = verb.start("verb") + award.start()
+    ahead = _SENTENCE_END.split(text[max(0, start - _FAR * 3) : start])[-1]
+    clause = _PART_OF_SENTENCE.split(ahead)[-1]
+    if _MAYBE.search(clause) is not None:
+        return False, True
+    if (_TO.search(clause) is not None or award[0][:3].casefold() == "to ") and _DECIDES_TO.search(clause) is None:
+        return False, True
+    wished = _WISHED.search(clause + award[0]) is not None
+    if award["gets"] is None and _WRITER.search(clause) is not None and _OTHER_SUBJECT.search(clause) is None:
+        return False, False
+    if _ON_PART.search(ahead) is not None:
+        return False, True
+    if not re.search(r"\w", clause):
+        return wished, _SUBJECT_AHEAD.search(ahead) is None and _ANY_SUBJECT.search(ahead) is not None
+    return wished, _WHOLE.search(clause) is None
 
 
 def explanations(text: str) -> list[int]:

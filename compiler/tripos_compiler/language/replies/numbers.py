@@ -10,9 +10,10 @@ import re
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Literal, NamedTuple
 
 from tripos_compiler.language.replies.late_patterns import late_pattern
@@ -268,6 +269,28 @@ _PART_OF = late_pattern(
 _IF_THEN = late_pattern(r"\b(?:if|unless|had|were)\b", re.I)
 _WOULD = late_pattern(r"\b(?:would|could|might)\b|'d\b", re.I)
 _I_HAVE = late_pattern(r"\W{0,3}(?:I|we) (?:have|need|would|will|can)\b", re.I)
+_AVERAGE = late_pattern(
+    r"(?:\A|[.;,\n–—(]\s{0,3}|\bon )[*_]{0,2}(?:the )?(?:average|mean)(?: score)?[*_]{0,2}"
+    r"(?:\s?[:：=]| is)\s?[*_]{0,2}\Z"
+    r"|平均分?\s?[:：为是]?\s?\Z",
+    re.I,
+)
+_ROUNDED = 0.5
+_NEARLY = 0.05
+_TURNS_TO = late_pattern(
+    r"\b(?:but|however|wait|actually|so|overall|final\w*|reflection|now|yet|still|instead|therefore|thus|hence|total"
+    r"|settle|though|although|while|nevertheless|nonetheless|rather|correction|no|in sum|altogether|balance"
+    r"|then|closer|lowers?|raises?|reduces?|brings?|bringing|down|up|leav\w+|accordingly|initially|ultimately"
+    r"|conclusion|all|it's|that's|is|as|sorry)\b"
+    r"|[\u3400-\u9fff]",
+    re.I,
+)
+"""Between a score and one that takes its place."""
+_LEVEL = late_pattern(r"[\s*_#]*(?:level|band|tier)\s", re.I)
+_LEVEL_END = late_pattern(r"[*_]{0,2}\s?(?:[:：(]|[-–—]\s)[*_]{0,2}\s?[^\W\d]")
+_AND_ALSO = late_pattern(r"\(\s?(?:and|plus|or|as well as)\b", re.I)
+_APPROACHES = late_pattern(r"[\s$*)\]}]*≈")
+_GROUPS = late_pattern(r"[1-9]\d{0,2}(?: \d{3})+")
 _STARS = late_pattern(r"(?:rating|score)?:?\s?(?P<full>(?:[★⭐]\ufe0f?){1,10})[☆]{0,9}", re.I)
 _MOST_LINES = 200
 _MOST_CHARACTERS = 100_000
@@ -349,7 +372,12 @@ class _Reader:
 
     @cached_property
     def scores(self) -> list[Label]:
-        """The labels of scores, alike."""
+        """The labels of scores, alike; what is given in no indicative counts where nothing else announces one."""
+        given = [label for label in self._given if not label.described]
+        return [label for label in given if not label.weak] or given
+
+    @cached_property
+    def _given(self) -> list[Label]:
         return self._affirmed(score_labels(self.plain))
 
     @cached_property
@@ -416,9 +444,32 @@ class _Reader:
                 else NOTHING
             )
         since = max(0, token.start - 40)
+        if (beside := self._beside_aside(token)) is not None:
+            return beside
         if _IS_NOT.search(self.plain, since, token.start) or _EITHER.search(self.plain, since, token.start):
             return NOTHING
         return _said(token)
+
+    def _beside_aside(self, last: NumberToken) -> NumberReading | None:
+        """Return the one number of a conclusion that ends in brackets: `So it takes 5 hours (300 minutes).`; None with
+        no such sentence."""
+        stop = bisect_left(self.stops, last.start)
+        start = self.stops[stop - 1] + 1 if stop else 0
+        end = self.stops[stop] if stop < len(self.stops) else len(self.plain)
+        if (head := _SO.match(self.plain, start, end)) is None:
+            return None
+        asides = [found.span() for found in _ASIDE.finditer(self.plain, head.end(), end)]
+        if not asides or not asides[-1][0] < last.start < asides[-1][1]:
+            return None
+        outside = [token for token in self.between(head.end(), end) if not any(a < token.start < b for a, b in asides)]
+        if len(outside) != 1:
+            return None
+        inside = self.between(*asides[-1])
+        if _AND_ALSO.match(self.plain, asides[-1][0]) and not all(
+            self.plain[token.start : token.end] == self.plain[outside[0].start : outside[0].end] for token in inside
+        ):
+            return NOTHING
+        return self._settled(outside[0], None)
 
     def form(self) -> NumberReading | None:
         """Return what the last explicit final form says; None where none has a number."""
@@ -489,13 +540,59 @@ class _Reader:
             found = self.form() or self.label(
                 sorted(self.answers + [label for label in self.scores if self._opens_or_ends(label)])
             )
+        elif self._shares():
+            return NOTHING
         else:
             found = self.form() or self.label(self.scores) or self._of_scale()
             if found is None:
                 found = self.label([label for label in self.answers if not label.others])
         if found is _DENIED:
             return self._opening() or NOTHING
-        return found or self._headed() or self._awards() or self._opening() or self._concluded() or self._mentioned()
+        return (
+            found
+            or self._averaged()
+            or self._level()
+            or self._headed()
+            or self._awards()
+            or self._opening()
+            or self._concluded()
+            or self._mentioned()
+        )
+
+    def _shares(self) -> bool:
+        """Return true if different scores are given and none is the total or the later one: `I give a 5 for tone. I
+        give a 3 for facts.`"""
+        if len(self.scores) < 2 or not all(label.verb for label in self.scores):
+            return False
+        given = [
+            (label, said)
+            for label, most in _with_limits(self.scores)
+            if (said := self._announced(label, most)) is not None and said is not _DENIED
+        ]
+        if len({said for _, said in given}) < 2:
+            return False
+        (before, _), (last, _) = given[-2:]
+        return _TURNS_TO.search(self.plain, before.end, last.end) is None
+
+    def _averaged(self) -> NumberReading | None:
+        """Return the average that a reply ends with, if it is that of the scores before it."""
+        if self.scale is None or len(self.tokens) < 3:
+            return None
+        *parts, last = self.tokens
+        values = [token.value for token in parts if token.kind == "number" and token.value is not None]
+        if last.value is None or len(values) < len(parts) or max(values) > self.scale:
+            return None
+        if _AVERAGE.search(self.plain, parts[-1].end, last.start) is None or is_rough(self.plain, last):
+            return None
+        if _SCORE_END.fullmatch(self.plain, last.end) is None:
+            return None
+        return self._settled(last, None) if abs(sum(values) / len(values) - last.value) <= _ROUNDED else None
+
+    def _level(self) -> NumberReading | None:
+        """Return the level that a text opens with, if it has no other number: `Level 3: meets expectations`."""
+        if self.scale is None or len(self.tokens) != 1 or _LEVEL.fullmatch(self.plain, 0, self.tokens[0].start) is None:
+            return None
+        return self._settled(self.tokens[0], None) if _LEVEL_END.match(self.plain, self.tokens[0].end) else None
 
     def _opens_or_ends(self, label: Label) -> bool:
         """Return true if a label of a score heads the last line, or the first where only reasons have other numbers;
@@ -677,6 +774,10 @@ class _Reader:
                 if inside and inside[0].start > outside[0].start and self._disputes(a, b, inside, outside):
                     return NOTHING
             tokens = outside
+        if anchored and self._led(tokens[0], start):
+            tokens[0] = self._grouped(tokens[0])
+            if self._approximated(tokens, end):
+                return self._settled(tokens[0], None)
         equals = [
             place
             for place in range(tokens[0].start - 1, tokens[-1].end + 1)
@@ -707,6 +808,27 @@ class _Reader:
         if not anchored and beyond and not self._led(affirmed[0], start):
             return NOTHING
         return self._first_of(affirmed, tokens, start, anchored)
+
+    def _grouped(self, token: NumberToken) -> NumberToken:
+        """Return what a label announces as one number, where spaces stand between its thousands."""
+        if token.odd is None or _GROUPS.fullmatch(token.odd) is None or self.plain[token.start] != "\ue000":
+            return token
+        groups = [int(group) for group in token.odd.split()]
+        if len(groups) > 2 and len({after - before for before, after in pairwise(groups)}) == 1:
+            return token  # `100 200 300` is a list
+        return replace(token, kind="number", value=int(token.odd.replace(" ", "")), odd=None)
+
+    def _approximated(self, tokens: list[NumberToken], end: int) -> bool:
+        """Return true if two numbers are one and its rounded form: `1/3 ≈ 0.333`."""
+        if len(tokens) != 2 or tokens[0].value is None or tokens[1].value is None:
+            return False
+        value, rounded = tokens[0].value, tokens[1].value / (100 if tokens[1].percent > tokens[0].percent else 1)
+        behind = self.plain[tokens[0].end : tokens[1].start]
+        return (
+            _APPROACHES.match(behind) is not None
+            and not self.between(tokens[1].end, end)
+            and abs(value - rounded) <= _NEARLY * abs(value)
+        )
 
     def _converts(self, start: int, equals: int, tokens: list[NumberToken], behind: list[NumberToken]) -> bool:
         """Return true if one quantity is said in two units, so that it depends on the unit that is meant."""
@@ -856,6 +978,8 @@ class _Reader:
     def _imagined(self, token: NumberToken) -> bool:
         """Return true if a score is only described or supposed: `a 5 would need a source`."""
         since = max(0, token.start - 40)
+        if any(0 <= token.start - label.end <= 4 for label in self._described):
+            return True
         return (
             _ANY_SCORE.search(self.plain, since, token.start) is not None
             and _NEEDS.match(self.plain, token.end) is not None
@@ -866,6 +990,11 @@ class _Reader:
                 or _GIVEN_BEFORE.search(self.plain, max(0, would.start() - 60), would.start()) is not None
             )
         )
+
+    @cached_property
+    def _described(self) -> list[Label]:
+        """What is no score of the whole: `the rubric awards a 5`, `to get a 5`, `the tone deserves a 5`."""
+        return [] if self.scale is None else [label for label in score_labels(self.plain) if label.described]
 
     def _quoted(self, start: int, end: int) -> bool:
         """Return true if a part of the text is a part of a quotation."""
