@@ -134,7 +134,7 @@ _SCORE_VERB = late_pattern(
     r"|warrants?|(?:would|could|might) have (?:earned|deserved|merited|received|got(?:ten)?)"
     r"|(?:i|i'd|i'll|we|we'd|would|will|can|to|me|be|is|am)\s(?:rate[ds]?|scor(?:e[ds]?|ing)"
     r"|grade[ds]?|mark(?:ed)?|say|put|call|go with)"
-    r"|settle on|let's say|rated|gebe|vergebe|verdient|donne|mérite|doy|merece|ставлю"
+    r"|(?:scores?|rates)(?=\san?\s)|settle on|let's say|rated|gebe|vergebe|verdient|donne|mérite|doy|merece|ставлю"
     r"|(?:(?:reply|response|answer|essay|this|it|that|performance|work|which|he|she|they)\s(?:is|was|would be)"
     r"|it's|that's)(?: only| easily| clearly| still)?(?=\san?\s)"
     r"|(?:so|hence|therefore|thus|overall|altogether|finally|accordingly|in total|in sum|(?:lowers?|reduces?"
@@ -216,7 +216,7 @@ _SUPPOSES = late_pattern(
 )
 _AWARD = late_pattern(
     r"(?:(?P<gives>giv(?:e|es|ing)|gave|award(?:s|ing)?|assign(?:s|ing)?)|awarded|assigned|(?P<gets>deserves?|merits?"
-    r"|earns?|gets?|receives?|warrants?)|(?P<rates>(?:to|would|will|can|be|is)\s(?:rate|scor|grade|mark)\w*))\Z",
+    r"|earns?|gets?|receives?|warrants?|\A(?:scores?|rates))|(?P<rates>(?:to|would|will|can|be|is)\s(?:rate|scor|grade|mark)\w*))\Z",
     re.I,
 )
 _PART_OF_SENTENCE = late_pattern(
