@@ -133,8 +133,8 @@ _SCORE_VERB = late_pattern(
     r"|gets?|receives?"
     r"|warrants?|(?:would|could|might) have (?:earned|deserved|merited|received|got(?:ten)?)"
     r"|(?:i|i'd|i'll|we|we'd|would|will|can|to|me|be|is|am)\s(?:rate[ds]?|scor(?:e[ds]?|ing)"
-    r"|grade[ds]?|mark(?:ed)?|say|put|go with)"
-    r"|settle on|let's say|rated|gebe|vergebe|verdient|donne|mérite|doy|merece|ставлю"
+    r"|grade[ds]?|mark(?:ed)?|say|put|call|go with)"
+    r"|(?:scores?|rates)(?=\san?\s)|settle on|let's say|rated|gebe|vergebe|verdient|donne|mérite|doy|merece|ставлю"
     r"|(?:(?:reply|response|answer|essay|this|it|that|performance|work|which|he|she|they)\s(?:is|was|would be)"
     r"|it's|that's)(?: only| easily| clearly| still)?(?=\san?\s)"
     r"|(?:so|hence|therefore|thus|overall|altogether|finally|accordingly|in total|in sum|(?:lowers?|reduces?"
@@ -216,7 +216,7 @@ _SUPPOSES = late_pattern(
 )
 _AWARD = late_pattern(
     r"(?:(?P<gives>giv(?:e|es|ing)|gave|award(?:s|ing)?|assign(?:s|ing)?)|awarded|assigned|(?P<gets>deserves?|merits?"
-    r"|earns?|gets?|receives?|warrants?)|(?P<rates>(?:to|would|will|can|be|is)\s(?:rate|scor|grade|mark)\w*))\Z",
+    r"|earns?|gets?|receives?|warrants?|\A(?:scores?|rates))|(?P<rates>(?:to|would|will|can|be|is)\s(?:rate|scor|grade|mark)\w*))\Z",
     re.I,
 )
 _PART_OF_SENTENCE = late_pattern(
@@ -240,14 +240,22 @@ _ADVERBS = (
     r"(?:\s(?:[^\W\d_]{2,15}ly|would|should|will|must|does|do|is|was|has|have|had|been|be|being|thus|also|still|just"
     r"|then|now|therefore|hence|overall|here|itself|as a whole|at best|at most|at least|in total|hereby|so|only))*"
 )
+_ADJECTIVE = (
+    r"(?!(?:of|in|for|to|from|by|the|this|that|correct|perfect|ideal|reference|expected|best|other|another|previous)\b)"
+    r"[\w-]+"
+)
 _WHOLE = late_pattern(
     rf"(?:(?<!\w\s)\b(?:that|which|who|what|one)|\b(?:it|this|he|she|they|these|you|everything|all)(?:'s|'d|'ll)?"
     rf"|(?:\A\W*|(?<!\bof\s)(?<!\bin\s)(?<!\bfor\s)\b(?:the|this|that|my|his|her|their|your|[\w]+'s|overall)\s"
-    rf"(?:[\w-]+\s){{0,2}}){_WHOLE_NOUN}(?!'s|’s)(?:\s[A-Z\d])?(?:\s(?:to|from|by|of|as)\s(?:(?:the|this|a)\s)?\w+)?"
+    rf"(?:{_ADJECTIVE}\s){{0,5}}){_WHOLE_NOUN}(?!'s|’s)(?:\s[A-Z\d])?(?:\s(?:to|from|by|of|as)\s(?:(?:the|this|a)\s)?\w+)?"
     rf"|\b{_WHOLE_NOUN}\s(?:that|which|who)){_ADVERBS}\s*\Z",
     re.I,
 )
 """Ends with the whole of what is scored as a subject."""
+_ADVERBS_ALONE = late_pattern(r"\W*(?:(?:\w+ly|thus|therefore|hence|also|still|only|would|overall|then)\W+)*", re.I)
+_BY_RUBRIC = late_pattern(r"\b(?:rubric|scale|criteri\w+|guidelines?)\s\Z", re.I)
+_TO_WHOLE = late_pattern(r"\s(?:it|this|(?:the|this) (?:response|answer|reply|essay|submission|text|summary))\s", re.I)
+"""`The rubric gives it a 3` says what the whole gets."""
 _SUBJECT_AHEAD = late_pattern(
     rf"\A\W*(?:\w+ly,?\s|overall,?\s|so,?\s)?(?:(?:it|this|that|he|she|they|I|we)(?:'s|'d|'ve)?\s"
     rf"|(?:(?:the|this|that|my|his|her|their|your)\s(?:\w+\s)?)?{_WHOLE_NOUN}(?!'s|’s)\b)",
@@ -372,9 +380,11 @@ def _gives(text: str, verb: re.Match[str]) -> tuple[bool, bool]:
         return False, False
     if _ON_PART.search(ahead) is not None:
         return False, True
-    if not re.search(r"\w", clause):
+    if _ADVERBS_ALONE.fullmatch(clause) is not None:
         return wished, _SUBJECT_AHEAD.search(ahead) is None and _ANY_SUBJECT.search(ahead) is not None
-    return wished, _WHOLE.search(clause) is None
+    if not wished and _BY_RUBRIC.search(clause) is not None and _TO_WHOLE.search(verb[0]) is not None:
+        return False, False
+    return wished, _WHOLE.search(clause) is None and _WHOLE.search(ahead) is None
 
 
 def explanations(text: str) -> list[int]:

@@ -7,7 +7,7 @@ typed replies and the scores of judges. They differ in where they look, and in n
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -276,6 +276,8 @@ _AVERAGE = late_pattern(
     re.I,
 )
 _ROUNDED = 0.5
+_NEXT = 4
+"""So far behind a label at most its number stands, with marks between."""
 _NEARLY = 0.05
 _TURNS_TO = late_pattern(
     r"\b(?:but|however|wait|actually|so|overall|final\w*|reflection|now|yet|still|instead|therefore|thus|hence|total"
@@ -378,7 +380,11 @@ class _Reader:
 
     @cached_property
     def _given(self) -> list[Label]:
-        return self._affirmed(score_labels(self.plain))
+        return self._affirmed(self._every_score)
+
+    @cached_property
+    def _every_score(self) -> list[Label]:
+        return score_labels(self.plain)
 
     @cached_property
     def stops(self) -> list[int]:
@@ -579,14 +585,22 @@ class _Reader:
         if self.scale is None or len(self.tokens) < 3:
             return None
         *parts, last = self.tokens
-        values = [token.value for token in parts if token.kind == "number" and token.value is not None]
-        if last.value is None or len(values) < len(parts) or max(values) > self.scale:
+        values = [self._points(token) for token in self.tokens]
+        if None in values or max(value for value in values if value is not None) > self.scale:
             return None
+        *scores, average = [value for value in values if value is not None]
         if _AVERAGE.search(self.plain, parts[-1].end, last.start) is None or is_rough(self.plain, last):
             return None
         if _SCORE_END.fullmatch(self.plain, last.end) is None:
             return None
-        return self._settled(last, None) if abs(sum(values) / len(values) - last.value) <= _ROUNDED else None
+        near = abs(sum(scores) / len(scores) - average) <= min(_ROUNDED, self.scale / 10)
+        return self._settled(last, None) if near else None
+
+    def _points(self, token: NumberToken) -> float | None:
+        """Return a number as points of the scale: 8 of `8/10`."""
+        if token.over is None or token.top is None:
+            return token.value
+        return float(token.top) if token.over == self.scale else None
 
     def _level(self) -> NumberReading | None:
         """Return the level that a text opens with, if it has no other number: `Level 3: meets expectations`."""
@@ -971,14 +985,15 @@ class _Reader:
     def _describes(self, label: Label) -> bool:
         """Return true if a label of a score says only what a score would need: `a score of 5 would need a source`."""
         place = bisect_left(self._starts, label.end)
-        if self.scale is None or place >= len(self.tokens) or self.tokens[place].start > label.end + 4:
+        if self.scale is None or place >= len(self.tokens) or self.tokens[place].start > label.end + _NEXT:
             return False
         return self._imagined(self.tokens[place])
 
     def _imagined(self, token: NumberToken) -> bool:
         """Return true if a score is only described or supposed: `a 5 would need a source`."""
         since = max(0, token.start - 40)
-        if any(0 <= token.start - label.end <= 4 for label in self._described):
+        place = bisect_right(self._described, token.start)
+        if place and token.start - self._described[place - 1] <= _NEXT:
             return True
         return (
             _ANY_SCORE.search(self.plain, since, token.start) is not None
@@ -992,9 +1007,9 @@ class _Reader:
         )
 
     @cached_property
-    def _described(self) -> list[Label]:
-        """What is no score of the whole: `the rubric awards a 5`, `to get a 5`, `the tone deserves a 5`."""
-        return [] if self.scale is None else [label for label in score_labels(self.plain) if label.described]
+    def _described(self) -> list[int]:
+        """Where labels end that give no score to the whole: `the rubric awards a`, `the tone deserves a`."""
+        return [] if self.scale is None else sorted(label.end for label in self._every_score if label.described)
 
     def _quoted(self, start: int, end: int) -> bool:
         """Return true if a part of the text is a part of a quotation."""
