@@ -1,4 +1,4 @@
-"""What several scores ask a judge the same of is graded by a person once, and counts in each score that applies."""
+"""A question that several scores ask a judge is graded by a person once, and counts in each score that applies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run says that it took is what its server billed: requests, tokens and money, whatever the server does."""
+"""The account of a run is what its server billed: requests, tokens and money, whatever the server does."""
 
 from __future__ import annotations
 

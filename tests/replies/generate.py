@@ -22,7 +22,7 @@ TYPED = ("returns number",)
 
 
 class Frame(NamedTuple):
-    """What stands around an answer, and the readers that find it there."""
+    """The text around an answer, and the readers that find it there."""
 
     text: str
     readers: tuple[str, ...]

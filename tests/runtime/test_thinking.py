@@ -192,7 +192,7 @@ scenario lesson {
 
 
 def test_in_a_conversation_the_other_side_is_shown_the_answer(tmp_path: Path) -> None:
-    """What ends a conversation is looked for in the answer too."""
+    """The end of a conversation is looked for in the answer too."""
 
     def said(request: Request) -> Reply:
         number = sum(each.role != "system" for each in request.messages)

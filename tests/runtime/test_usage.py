@@ -1,4 +1,4 @@
-"""What a call took: every way in which providers report tokens and money is read as what was paid."""
+"""The usage of a call: every way in which providers report tokens and money is read as what was paid."""
 
 from __future__ import annotations
 

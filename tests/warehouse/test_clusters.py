@@ -217,7 +217,7 @@ def test_intervals_of_clusters_hold_the_truth() -> None:
 
 
 def test_a_reason_is_never_guessed() -> None:
-    """What has several items, an error that is unknown and no reason of its rows has not one item in a cell."""
+    """A figure of several items, an error that is unknown and no reason of its rows has not one item in a cell."""
     assert _reason(1.0, None, 8, {"is known": False}) == NO_ERROR
     assert _reason(1.0, None, 1, {"is known": False}) == "one item says nothing about the error"
 
@@ -302,4 +302,4 @@ def test_one_cluster_has_no_interval_and_says_why(
     found = shown(tripos, tmp_path / "one", one)
     assert {row["low"] for row in found["figures"]} == {None}
     assert {row["reason"] for row in found["figures"]} == {"all in one cluster: nothing shows how far clusters differ"}
-    assert found["compared"][-1] == "Intervals cluster by the key of `asked`: 1 cluster of 30 items."
+    assert found["compared"][-1] == "intervals cluster by the key of `asked`: 1 cluster of 30 items"

@@ -20,7 +20,7 @@ from tripos_compiler.source import dataclass
 
 @dataclass(frozen=True)
 class Clustering:
-    """What the items of some scenarios are clustered by, and how many clusters they come to."""
+    """The clustering of the items of some scenarios, and the number of clusters."""
 
     by: str
     scenarios: tuple[str, ...]
@@ -63,7 +63,7 @@ class RowClusters:
 
     @cached_property
     def scenarios(self) -> Mapping[str, str]:
-        """What the rows of each scenario are clustered by, for those whose rows may share a cluster."""
+        """The clustering of the rows of each scenario whose rows may share a cluster."""
         found = {
             each.name: self.by(each.rows.dataset) or self._shared(each.rows.dataset)
             for each in self.plan.scenarios

@@ -106,7 +106,7 @@ READINGS: Final[Mapping[str, Reading]] = {OK: "read", REFUSED: "refusal", PARSE_
 
 
 class Outcome(NamedTuple):
-    """What a reply is: its status; whether its text, and the value in it, may be scored; and why it is not as it should
+    """The outcome of a reply: its status; whether its text, and the value in it, may be scored; and why it is not as it should
     be, of what the reader does not say itself."""
 
     status: str

@@ -183,7 +183,7 @@ def notes_of(comparison: Comparison) -> Iterable[str]:
     pairs = f"{_count(comparison.pairs, 'pair')} of " if comparison.pairs else ""
     if comparison.clusterings:
         yield f"{pairs}{_count(comparison.items, 'item')}."
-        yield from (f"{each.sentence[0].upper()}{each.sentence[1:]}." for each in comparison.clusterings)
+        yield from (each.sentence for each in comparison.clusterings)
     else:
         yield f"{pairs}{_count(comparison.items, 'item')}; errors are clustered by item."
     yield "Intervals are of 95 %; p is corrected for the rows of its table (Holm)."

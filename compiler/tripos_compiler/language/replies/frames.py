@@ -1,4 +1,4 @@
-"""Whether a text affirms what it mentions, or denies, asks, quotes, compares or only supposes it.
+"""Frames of mentions: a text affirms, denies, asks, quotes, compares or only supposes what it mentions.
 
 `It isn't A`, `A is wrong`, `Is it A?`, `worse than A` and `A would be right if it rained` mention A and do not choose
 it. A mention counts as an answer only in an affirmative frame. English and Chinese are read; texts come as `plain`
@@ -15,7 +15,7 @@ from tripos_compiler.language.replies.text import comparable, nfkc, simplified
 
 
 class Frame(Enum):
-    """What a text says of something that it mentions."""
+    """The frame of a mention."""
 
     AFFIRMED = auto()
     HELD = auto()

@@ -1,4 +1,4 @@
-"""What announces a number: the labels of answers in several languages, and those of scores."""
+"""Labels that announce a number: the labels of answers in several languages, and those of scores."""
 
 from __future__ import annotations
 
@@ -273,7 +273,7 @@ _WISHED = late_pattern(r"\b(?:would|should|must)\b|'d\b", re.I)
 
 
 class Label(NamedTuple):
-    """What announces a number: where it stands, where what it announces begins, and whether it says that it is final or
+    """A label of a number: where it stands, where what it announces begins, and whether it says that it is final or
     opens its line with a colon."""
 
     start: int

@@ -35,7 +35,7 @@ Policy = Literal["whole", "last", "final", "stated"]
 
 
 class NumberReading(NamedTuple):
-    """What a text states: a number; nothing; or, in `odd`, digits that may mean two things."""
+    """The reading of a text: a number; nothing; or, in `odd`, digits that may mean two things."""
 
     value: int | float | None = None
     odd: str | None = None

@@ -53,7 +53,7 @@ class Atom:
 
     @cached_property
     def key(self) -> str:
-        """What tells it from others, as a text."""
+        """Its identity, as a text."""
         inner = ", ".join(form.key for form in self.of)
         return f"{self.leaf}({inner}){sorted(self.slice)}{sorted(self.over)}{self.missing}"
 
@@ -70,7 +70,7 @@ class NormalForm:
 
     @cached_property
     def key(self) -> str:
-        """What tells it from others, as a text."""
+        """Its identity, as a text."""
         return " + ".join(sorted(f"{value}{_text(product)}" for product, value in self.terms.items()))
 
     @property
