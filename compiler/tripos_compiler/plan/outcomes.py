@@ -106,8 +106,8 @@ READINGS: Final[Mapping[str, Reading]] = {OK: "read", REFUSED: "refusal", PARSE_
 
 
 class Outcome(NamedTuple):
-    """The outcome of a reply: its status; whether its text, and the value in it, may be scored; and why it is not as it should
-    be, of what the reader does not say itself."""
+    """The outcome of a reply: its status; whether its text, and the value in it, may be scored; and why it is not as it
+    should be, of what the reader does not say itself."""
 
     status: str
     scored: bool
