@@ -219,7 +219,14 @@ def test_a_vote_is_what_more_than_half_say(figures: Figures) -> None:
     assert figures["claims.of_votes"].n == len(known(voted))
     shown = known(voted)
     assert figures["voted"].value == pytest.approx(sum(one == "REFUTED" for one, _ in shown) / len(shown))
-    assert figures["right"].value == pytest.approx(float(np.mean([one == true for one, true in shown])))
+    decided = []  # on a condition, judges who differ may agree
+    for item in ITEMS:
+        for c in item["claims"]:
+            labels_of_judges = [said(judge, c["text"]) for judge in JUDGES]
+            votes = [label == c["label"] for label in labels_of_judges]
+            if None not in labels_of_judges and 2 * sum(votes) != len(votes):
+                decided.append(2 * sum(votes) > len(votes))
+    assert figures["right"].value == pytest.approx(float(np.mean(decided)))
 
 
 def test_names_that_stand_for_numbers_have_their_mean(figures: Figures) -> None:

@@ -75,7 +75,7 @@ def reply(given: dict[str, Any], dice: random.Random) -> tuple[str | None, list[
         case 0:
             return None, None
         case 1:
-            return "", []
+            return "None of these functions fits.", []
         case 2:
             return "I would look it up.", []
         case 3:
