@@ -12,7 +12,6 @@ from tripos_compiler.language.replies.text import ReplyText
 from tripos_compiler.plan import Metric
 from tripos_compiler.source import dataclass
 from tripos_runtime.reading.json_text import FoundJson, find_all
-from tripos_runtime.reading.keys import REASON_KEYS
 from tripos_runtime.reading.plain_text import (
     OddNumberError,
     has_unread_brackets,
@@ -23,6 +22,26 @@ from tripos_runtime.reading.plain_text import (
 
 SCORE_KEYS = frozenset({"score", "value", "rating", "points", "grade", "mark", "得分", "分数", "评分", "分值", "打分"})
 NAME_KEYS = frozenset({"metric", "name", "criterion", "dimension", "指标", "维度", "标准", "评价指标"})
+REASON_KEYS = frozenset(
+    {
+        "reason",
+        "reasoning",
+        "comment",
+        "comments",
+        "rationale",
+        "explanation",
+        "justification",
+        "feedback",
+        "理由",
+        "原因",
+        "评语",
+        "说明",
+        "解释",
+        "评价",
+        "依据",
+    }
+)
+"""Fields that give the reasons of a value."""
 ASIDE = re.compile(r"[(（]([^()（）]*)[)）]")
 NOT_ONE = "the score is not one number"
 DEEPEST = 3

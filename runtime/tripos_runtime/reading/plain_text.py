@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
 
 from tripos_compiler.language.replies.locales import DEFAULT, ODD, convention_of
 from tripos_compiler.language.replies.names import fold, read_name
@@ -12,15 +11,6 @@ from tripos_compiler.language.replies.number_text import number_text
 from tripos_compiler.language.replies.numbers import NumberReading, odd_reason, read_listed, read_number
 from tripos_compiler.language.replies.text import nfkc
 
-T = TypeVar("T")
-
-SHORT = 80
-"""Characters of a text so short that the one number or name in it is what it says."""
-MARKUP = re.compile(r"\\boxed\{([^{}]*)\}|[*`#$]+")
-LABEL = (
-    r"(?:score|rating|mark|grade|answer|result|option|choice|得分|评分|分数|答案|结果|选项|选择|选)"
-    r"[^\S\n]*+(?:is|:|=|为|是|应该是|应为)*[^\S\n]*+"
-)
 BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
 BRACKET = re.compile(r"[\[\]{}]")
 JSON_BEGUN = re.compile(r"""\{\s*["'“]|\[\s*["“{\[]""")
@@ -201,16 +191,3 @@ def too_long(text: str) -> str | None:
     if len(text) <= MOST_CHARACTERS:
         return None
     return f"the reply has {len(text):,} characters, of which at most {MOST_CHARACTERS:,} are read"
-
-
-def _without_marks(text: str) -> str:
-    """Return the text in narrow characters and without marks of emphasis."""
-    return MARKUP.sub(lambda mark: mark[1] or "", nfkc(text))
-
-
-def _brief(text: str) -> str:
-    """Return the text if it is short, else its last line if that is, else nothing."""
-    lines = [line for line in text.strip().splitlines() if line.strip()]
-    if len(text.strip()) <= SHORT:
-        return text
-    return lines[-1] if len(lines) > 1 and len(lines[-1]) <= SHORT else ""

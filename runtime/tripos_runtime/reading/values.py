@@ -48,7 +48,7 @@ from tripos_runtime.reading.conversions import (
 from tripos_runtime.reading.dialogue_text import turns_in
 from tripos_runtime.reading.exact_json import NotExact, exact_json, parts_around_json
 from tripos_runtime.reading.json_text import FoundJson, find_all
-from tripos_runtime.reading.keys import REASON_KEYS
+from tripos_runtime.reading.judgement_text import REASON_KEYS
 from tripos_runtime.reading.plain_text import (
     BRACKET,
     BULLET,
