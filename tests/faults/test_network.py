@@ -53,8 +53,9 @@ def test_a_run_does_what_the_table_promises(name: str, bench: Path, tripos: Comm
     for fault in faults:
         if fault.code is not None:
             assert fault.code in (kept[fault.name]["error"] if fault.name in kept else done.err)
-    for row in kept.values():  # no odd count or cost comes into the store
-        assert row["tokens_in"] in (10, 3, None) and row["cost_usd"] is None, row
+    for question, row in kept.items():  # no odd count or cost comes into the store, and each request has its tokens
+        counts = {None, 3, *(10 * sent for sent in range(1, asked[question] + 1))}
+        assert row["tokens_in"] in counts and row["cost_usd"] is None, row
 
     again = tripos(*RUN)
     assert (again.code, again.data["status"]) == (0, "finished"), again.err

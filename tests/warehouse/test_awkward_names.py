@@ -34,7 +34,8 @@ scenario sums {
 }
 measure corrected_mean = mean(mark) corrected by people by NAME1, NAME2
 measure lowest         = min(mean(mark) by NAME1, NAME2) by NAME1
-measure gain           = median(mark) - median(mark) by NAME2
+measure middle         = median(mark) by NAME2
+measure gain           = middle - median(mark)
 measure spread         = stdev(mark) by NAME1
 measure agreed         = krippendorff_alpha(mark) across judge by NAME2
 measure paired         = mean(mark, missing: paired) by NAME2

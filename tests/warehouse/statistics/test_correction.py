@@ -77,6 +77,12 @@ def test_more_grades_are_foreseen_as_they_come() -> None:
     assert reached[0][1] < 0.7 * reached[0][0]
 
 
+def test_grades_that_are_all_alike_foresee_nothing() -> None:
+    known = np.arange(40) < 10
+    alike = Pulled(2.0, np.zeros(40))
+    assert expected_reach(alike, alike, Pulled(4.0, np.linspace(-0.1, 0.1, 40)), known, 20) is None
+
+
 def test_where_people_graded_all_the_judge_says_nothing_more() -> None:
     people = [3.0, 4.0, 2.0, 5.0, 4.0]
     found = corrected_mean([1, 5, 2, 2, 3], people)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from textwrap import shorten
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.cells import cell_len
 from rich.text import Text
 
-from tripos_compiler.diagnostics import localized, percent, reader_language
+from tripos_compiler.diagnostics import localized, percent, reader_language, wrap
 from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.formats import GAP, NOTHING, TextColumn, decimals_of, grid, wrapped
 from tripos_warehouse.measures import (
@@ -69,12 +68,13 @@ def expectation_lines(
     yield localized(f"expectations: {count}"), "bold"
     for gate in gates:
         words = f"{standing(gate)}{localized(': ')}{gate.expectation.shown}"
-        for line in textwrap.wrap(words, width, subsequent_indent="  "):
+        first, *more = wrap(words, width - 2)
+        for line in (first, *(f"  {each}" for each in more)):
             yield line, STYLES[gate.held]
         for line in grid(_columns(plan, gate), table_width - 2):
             yield f"  {line}", ""
         for reason in dict.fromkeys(outcome.row.reason for outcome in gate.outcomes if outcome.row.value is None):
-            for line in textwrap.wrap(localized(f"no value: {reason}"), width - 2):
+            for line in wrap(localized(f"no value: {reason}"), width - 2):
                 yield f"  {line}", ""
 
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from tripos_compiler.source import dataclass
 from tripos_warehouse.statistics.found import StatisticResult
-from tripos_warehouse.statistics.intervals import bounded, mean, with_t
+from tripos_warehouse.statistics.intervals import ROUNDING, bounded, mean, with_t
 from tripos_warehouse.statistics.quantiles import t_quantile, two_sided
 from tripos_warehouse.statistics.ratings import Floats, Ints, cluster_codes, is_missing
 
@@ -166,7 +166,7 @@ def expected_reach(
     The figures are those of `corrected_figure`, from the clusters that are graded now. What people and the judge differ
     by on a graded cluster, h - λ l, counts by the share of now's clusters and of then's; the rest of the variance stays
     as it is. λ stays too, so more grades do a little better than that. None with fewer than three clusters, now or
-    then.
+    then, and if the graded clusters do not differ, since nothing shows the error then.
     """
     now = int(graded.sum())
     if min(now, units) < FEWEST_GRADED:
@@ -176,8 +176,10 @@ def expected_reach(
     scaled = float((of_labels**2).sum())
     whole = float(((of_labels + power * on_all.pulls) ** 2).sum())
     variance = max(whole - scaled, 0.0) + scaled * now / units
-    reach = t_quantile(two_sided(confidence), units - 2)
-    return None if reach is None else reach * math.sqrt(variance * (units - 1) / (units - 2))
+    quantile = t_quantile(two_sided(confidence), units - 2)
+    if quantile is None or scaled <= ROUNDING**2:
+        return None
+    return quantile * math.sqrt(variance * (units - 1) / (units - 2))
 
 
 def _beyond(on_all: Pulled, on_graded: Pulled) -> Floats:
