@@ -92,6 +92,8 @@ def confine(seconds: int, memory: int) -> bool:
     """Hold this process to time and memory, and keep it from starting another, from reaching into one and from opening
     files but those of Python. Return false if that cannot be had. A kernel without Landlock leaves files to the mounts
     of the sandbox and to the rights of the user, so there is no running as root there outside of a sandbox."""
+    if sys.platform != "linux":
+        return False
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -28,6 +28,10 @@ class ProgramRunner(CodeRunner):
         return Value(True)
 
 
+RUNNERS: Mapping[str, type[CodeRunner]] = {"python-tests": CodeRunner, "python-programs": ProgramRunner}
+"""What executes code, by the name of the program that a spec names."""
+
+
 def _written(code: str, said: str, wanted: str, guests: Sequence[Guest], until: float) -> Outcome:
     (guest,) = guests
     guest.say({"code": code, "input": said}, until)

@@ -17,6 +17,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -133,12 +134,17 @@ def _tested(given: Mapping[str, Any], tester: Guest, code: Guest, until: float) 
     return Value(False)
 
 
+@cache
+def guest_text(name: str) -> str:
+    """Return the text of a Python inside a sandbox, by the name of its file."""
+    here = Path(__file__).parent
+    return f"{(here / 'confined.py').read_text('utf-8')}\n{(here / name).read_text('utf-8')}"
+
+
 class Guest:
     """A Python in a sandbox, with a line each way at a time."""
 
     def __init__(self, words: Sequence[str], name: str) -> None:
-        here = Path(__file__).parent
-        text = f"{(here / 'confined.py').read_text('utf-8')}\n{(here / name).read_text('utf-8')}"
         self._sandboxed = bool(words)
         if not words:
             hide_memory()
@@ -146,7 +152,7 @@ class Guest:
         self._socket, its = socket.socketpair()
         with its:
             self._process = subprocess.Popen(
-                [*words, *python_command(text)],
+                [*words, *python_command(guest_text(name))],
                 env=ENVIRONMENT,
                 cwd="/",
                 stdin=its.fileno(),

@@ -21,6 +21,7 @@ SET_DUMPABLE = 4
 """The number of `PR_SET_DUMPABLE` of `prctl`."""
 NOBODY = "65534"
 """The user and the group that code sees itself as."""
+ON_LINUX = "code is executed on Linux alone"
 NAMESPACES = ("user", "pid", "net", "ipc", "uts", "mnt")
 SYSTEM_PROGRAMS = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -30,7 +31,7 @@ def sandbox_command(*, unsandboxed: bool) -> list[str]:
     """Return the words before a command that put it into a sandbox; none where it may do without. Raises `Broken`,
     R0309, where there is no sandbox."""
     if os.name != "posix":
-        raise Broken(NO_SANDBOX, "code is executed on Linux alone")
+        raise Broken(NO_SANDBOX, ON_LINUX)
     reason = sandbox_fault()
     if reason is None:
         program = sandbox_program()
@@ -43,8 +44,15 @@ def sandbox_command(*, unsandboxed: bool) -> list[str]:
 
 def sandbox_fault() -> str | None:
     """Return why there is no sandbox here; None if there is."""
+    if os.name != "posix":
+        return ON_LINUX
     program = sandbox_program()
     return "bubblewrap is not installed" if program is None else _fault(program)
+
+
+def no_sandbox_hint(name: str) -> str:
+    """Return what to do where a program of this name has no sandbox."""
+    return f"install bubblewrap, or let code reach all that you reach: --allow-unsandboxed {name}"
 
 
 def sandbox_program() -> str | None:
@@ -77,7 +85,8 @@ def python_command(text: str) -> list[str]:
 def hide_memory() -> None:
     """Keep other processes of the user from opening the memory, the environment and the files of this one, through
     `/proc`. It is done where code runs without a sandbox, and holds until the end of the process."""
-    ctypes.CDLL(None).prctl(SET_DUMPABLE, ctypes.c_ulong(0), *(ctypes.c_ulong(0),) * 3)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(SET_DUMPABLE, ctypes.c_ulong(0), *(ctypes.c_ulong(0),) * 3)
 
 
 def _python() -> str:
