@@ -133,6 +133,19 @@ def f(n): return 4 if n == 2 else 5
     assert outcome("assertions", forged) == Value(False)
 
 
+def test_code_does_not_take_the_place_of_the_check(mode: str) -> None:
+    tests = "def check(f):\n    assert f(2) == 4\n"
+    given = {"code": "def check(n): return 5", "tests": tests, "entry": "check"}
+    assert CodeRunner(unsandboxed=True).answer([ScorerRequest("python-tests", given)]) == [Value(False)]
+    right = given | {"code": "def check(n): return 4"}
+    assert CodeRunner(unsandboxed=True).answer([ScorerRequest("python-tests", right)]) == [Value(True)]
+
+
+def test_an_output_that_compares_with_nothing_is_wrong(mode: str) -> None:
+    for output in ("sNaN", "NaN", "Infinity", "-sNaN9", "1e999999999999999999", "1e-999999999999999999"):
+        assert outcome("program", f"print({output!r})") == Value(False)
+
+
 class NoLandlock:
     """A kernel that has no Landlock."""
 

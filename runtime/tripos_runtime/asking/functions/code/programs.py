@@ -61,6 +61,7 @@ def _lines(text: str) -> list[str]:
 
 def _numbers(line: str) -> list[Decimal] | None:
     try:
-        return [Decimal(part) for part in line.split()]
+        numbers = [Decimal(part) for part in line.split()]
     except InvalidOperation:
         return None
+    return None if any(number.is_snan() for number in numbers) else numbers  # `sNaN` is text: comparing it raises
