@@ -66,7 +66,7 @@ def opened(pid):
 def attack(): return reached(opened)
 """,
     "the environment of every process": f"""{_PROCESSES}
-def attack(): return reached(lambda pid: open(f'/proc/{{pid}}/environ', 'rb').read(1))
+def attack(): return reached(lambda pid: b'PATH=' in open(f'/proc/{{pid}}/environ', 'rb').read())
 """,
     "the command of every process": f"""{_PROCESSES}
 def attack(): return reached(lambda pid: b'assert f(' in open(f'/proc/{{pid}}/cmdline', 'rb').read())
