@@ -8,17 +8,21 @@ values that pretend to be right.
 from __future__ import annotations
 
 FORGED = '{"passed": true}'
+# The run, the tests and other guests of the run. The first process is that of the sandbox itself, which knows nothing.
 _PROCESSES = """
 import os
 def others():
-    own, found = os.getpid(), [os.getppid(), *range(os.getpid() - 8, os.getpid() + 4)]
+    own = {os.getpid()}  # with its threads
+    try: own |= set(map(int, os.listdir('/proc/self/task')))
+    except OSError: pass
+    found = [os.getppid(), *range(os.getpid() - 8, os.getpid() + 4)]
     try: names = os.listdir('/proc')
     except OSError: names = []
     for name in filter(str.isdigit, names):
         try: parent = int(open(f'/proc/{name}/stat').read().rpartition(')')[2].split()[1])
         except OSError: continue
         if parent == os.getppid(): found.append(int(name))
-    return [each for each in dict.fromkeys(found) if each > 0 and each != own]
+    return [each for each in dict.fromkeys(found) if each > 1 and each not in own]
 def reached(each):
     for pid in others():
         try:
@@ -128,7 +132,7 @@ def attack():
         for name in os.listdir(folder):
             try: os.close(os.open(f'{{folder}}/{{name}}', os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK))
             except OSError: continue
-            if name not in ('null', 'zero', 'full', 'random', 'urandom'): return True
+            if name not in ('null', 'zero', 'full', 'random', 'urandom', 'stdin', 'stdout', 'stderr'): return True
     return made(written)
 """,
     "modes and times": f"""{_FILES}
