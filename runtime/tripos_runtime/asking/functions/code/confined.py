@@ -69,7 +69,7 @@ DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 
 def connect() -> tuple[Callable[[], Any], Callable[[Any], None]]:
-    """Return how messages come and go, over pipes that `print` does not reach."""
+    """Return how messages come and go, over descriptors that `print` does not reach."""
     given, taken = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open("/dev/null", os.O_RDWR)
     for number in (0, 1, 2):
@@ -124,19 +124,18 @@ def without_files(libc: ctypes.CDLL) -> bool:
         return False
     places = dict.fromkeys((*READ_FROM, os.path.realpath(sys.base_prefix), *sys.path), read)
     places |= dict.fromkeys(DEVICES, (read | write | cut | control) & known)
+    failed = 0
     for place, allowed in places.items():
         try:
             at = os.open(place, os.O_PATH | os.O_CLOEXEC)
         except OSError:
             continue  # there is no such place here
         rights = allowed | read_folder if stat.S_ISDIR(os.fstat(at).st_mode) else allowed
-        added = libc.syscall(add, ruleset, 1, struct.pack("=Qi", rights, at), 0)
+        failed |= libc.syscall(add, ruleset, 1, struct.pack("=Qi", rights, at), 0)
         os.close(at)
-        if added != 0:
-            return False
-    restricted = bool(libc.syscall(restrict, ruleset, 0) == 0)
+    failed |= libc.syscall(restrict, ruleset, 0)
     os.close(ruleset)
-    return restricted
+    return bool(failed == 0)
 
 
 def without_processes(libc: ctypes.CDLL) -> bool:

@@ -39,7 +39,7 @@ SLACK_S = 20.0
 """What the clock allows beside thrice the time of a processor: starting, and a machine that is busy."""
 LONGEST_LINE = 2**24
 UNBOUND = "the kernel does not keep code from starting processes"
-UNBOUND_ROOT = "root executes code only in a sandbox, or where the kernel has Landlock"
+UNBOUND_ROOT = "root executes code only in a sandbox, or if the kernel has Landlock; run as another user"
 
 
 class CodeRunner:

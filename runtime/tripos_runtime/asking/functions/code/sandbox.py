@@ -47,7 +47,12 @@ def sandbox_fault() -> str | None:
     if os.name != "posix":
         return ON_LINUX
     program = sandbox_program()
-    return "bubblewrap is not installed" if program is None else _fault(program)
+    if program is not None:
+        return _fault(program)
+    strange = shutil.which(PROGRAM)
+    if strange is None:
+        return "bubblewrap is not installed"
+    return f"`{strange}` lies in the current folder or where others may write, so it is not taken for bubblewrap"
 
 
 def no_sandbox_hint(name: str) -> str:
@@ -58,7 +63,7 @@ def no_sandbox_hint(name: str) -> str:
 def sandbox_program() -> str | None:
     """Return the path of bubblewrap among the folders of `PATH`: first those of the system, whatever stands before
     them. A folder that is relative, below the current one, or open to other users says nothing about whose program lies
-    in it."""
+    in it; one below the home folder does, if that is the current one."""
     places = [place for place in os.get_exec_path() if Path(place).is_absolute()]
     own = [place for place in places if place not in SYSTEM_PROGRAMS and _is_own(place)]
     searched = [*(place for place in places if place in SYSTEM_PROGRAMS), *own]
@@ -67,10 +72,11 @@ def sandbox_program() -> str | None:
 
 def _is_own(place: str) -> bool:
     """Return true for a folder that the user or the system alone may write, away from the current folder."""
-    folder = Path(os.path.realpath(place))
-    if folder.is_relative_to(os.path.realpath(os.curdir)):
-        return False
-    with contextlib.suppress(OSError):
+    folder, home = Path(os.path.realpath(place)), Path(os.path.realpath(os.environ.get("HOME", "/")))
+    with contextlib.suppress(OSError):  # the current folder may be gone
+        here = os.path.realpath(os.curdir)
+        if folder.is_relative_to(here) and not home.is_relative_to(here):
+            return False
         found = folder.stat()
         return found.st_uid in (0, os.geteuid()) and not found.st_mode & 0o002
     return False
