@@ -83,7 +83,7 @@ def mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 def test_no_attack_passes(mode: str) -> None:
     """A seeded sample; `test_every_attack_fails` has all of them."""
     draws = random.Random(mode)
-    for _ in range(sized(12, 400)):
+    for _ in range(sized(8, 400)):
         attack = draws.choice(sorted(set(ATTACKS) - SLOW))
         held(draws.choice(KINDS), attack, draws.choice(sorted(ANSWERS)), draws.choice(PLACES))
 
@@ -183,7 +183,7 @@ def test_attacks_on_the_verdict_fail_without_sandbox_and_landlock(
         pytest.skip("for users who are not root: root is refused")
     draws = random.Random(1)
     for attack in draws.sample(
-        sorted(set(ATTACKS) - SLOW - NEED_FILES), sized(8, len(ATTACKS) - len(SLOW | NEED_FILES))
+        sorted(set(ATTACKS) - SLOW - NEED_FILES), sized(5, len(ATTACKS) - len(SLOW | NEED_FILES))
     ):
         held(draws.choice(KINDS), attack)
     assert outcome("function", RIGHT["function"]) == Value(True)
@@ -192,7 +192,7 @@ def test_attacks_on_the_verdict_fail_without_sandbox_and_landlock(
 @needs_sandbox
 def test_attacks_fail_in_a_sandbox_without_landlock(no_landlock: None) -> None:
     draws = random.Random(2)
-    for attack in draws.sample(sorted(set(ATTACKS) - SLOW), sized(8, len(ATTACKS) - len(SLOW))):
+    for attack in draws.sample(sorted(set(ATTACKS) - SLOW), sized(5, len(ATTACKS) - len(SLOW))):
         held(draws.choice(KINDS), attack)
 
 
