@@ -53,11 +53,13 @@ def _checks(options: Namespace, roles: dict[str, list[str]]) -> tuple[list[Findi
         model_checks,
         project_checks,
         role_table,
+        sandbox_check,
         store_checks,
     )
 
     folder = Path.cwd()
     checks = list(machine_checks())
+    of_machine = len(checks)
     readable = True
     try:
         trust = trust_of(options)
@@ -69,6 +71,7 @@ def _checks(options: Namespace, roles: dict[str, list[str]]) -> tuple[list[Findi
         checks.append(failed_check(failure))
         readable = False
     config = with_options(chosen.config, options)
+    checks.insert(of_machine, sandbox_check(config))
     table = role_table(config, _names(options.model), roles)
     if readable or table:  # settings that cannot be read may name models
         checks += model_checks(table, config, os.environ, ask=options.ask)

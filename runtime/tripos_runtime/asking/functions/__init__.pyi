@@ -21,6 +21,7 @@ from .process import (
     environment as environment,
 )
 from .protocol import (
+    NO_SANDBOX as NO_SANDBOX,
     NO_SCORE as NO_SCORE,
     NONSENSE as NONSENSE,
     NOT_ALLOWED as NOT_ALLOWED,

@@ -49,8 +49,9 @@ def open_scorers(
                 each.close()
             message, hint = f"the program `{key[1]}` does not start: {error}", "mend the program, or its settings"
             if error.failure.code == NO_SANDBOX:
-                name = key[1].partition(" ")[0]
-                hint = f"install bubblewrap, or let code reach all that you reach: --allow-unsandboxed {name}"
+                from tripos_runtime.asking.functions.code import no_sandbox_hint
+
+                hint = no_sandbox_hint(key[1].partition(" ")[0])
             raise ScorerError(error.failure.code, message, hint) from error
         pools |= {each.name: pool for each in some}
     return pools
@@ -82,10 +83,9 @@ def _opened(plugins: Sequence[Plugin], folder: Path, limits: ProgramLimits) -> S
     if plugin.external == "service":
         return ScorerPool(partial(ScorerService, plugin.version, plugins, limits), processes, limits.batch)
     if plugin.external == "shipped":
-        from tripos_runtime.asking.functions.code import CodeRunner, ProgramRunner
+        from tripos_runtime.asking.functions.code import RUNNERS
 
-        runner = ProgramRunner if plugin.function == "python-programs" else CodeRunner
-        return ScorerPool(partial(runner, unsandboxed=limits.unsandboxed), processes, 1)
+        return ScorerPool(partial(RUNNERS[plugin.function], unsandboxed=limits.unsandboxed), processes, 1)
     text = _checked(plugin, folder)
     return ScorerPool(partial(ScorerProcess, program_name(plugin), text, plugins, limits), processes, limits.batch)
 

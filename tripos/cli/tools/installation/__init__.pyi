@@ -8,6 +8,7 @@ from .machine import (
     failed_check as failed_check,
     machine_checks as machine_checks,
     project_checks as project_checks,
+    sandbox_check as sandbox_check,
     store_checks as store_checks,
 )
 from .models import (

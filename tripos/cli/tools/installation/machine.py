@@ -15,9 +15,10 @@ from importlib import metadata
 from pathlib import Path
 
 from tripos.cli.tools.installation.checks import Finding, ok, problem, warning
-from tripos.settings import SETTINGS_FILE, UNKNOWN_VARIABLE, ChosenSettings, env_files, set_variables
+from tripos.settings import SETTINGS_FILE, UNKNOWN_VARIABLE, ChosenSettings, Config, env_files, set_variables
 from tripos.ui import Failure
 from tripos_compiler.diagnostics import counted, file_size
+from tripos_runtime.asking.functions import NO_SANDBOX
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store, address_of, segments
 from tripos_warehouse.upkeep import BIG_BYTES, MANY_COMMITS
@@ -183,6 +184,23 @@ def machine_checks() -> Iterator[Finding]:
         yield problem(MACHINE, name, told, f'install it again: pip install "{name}" with the version named here')
     if not wrong:
         yield ok(MACHINE, "packages", ", ".join(f"{name} {metadata.version(name)}" for name in SHOWN))
+
+
+def sandbox_check(config: Config) -> Finding:
+    """Look at the sandbox of code that models write, which only runs of such programs need."""
+    from tripos_runtime.asking.functions.code import RUNNERS, no_sandbox_hint, sandbox_fault
+
+    fault = sandbox_fault()
+    if fault is None:
+        return ok(MACHINE, "sandbox", "bubblewrap works")
+    executing = {name.partition(" ")[0]: each for name, each in config.programs.items()}
+    executing = {name: each for name, each in executing.items() if name in RUNNERS}
+    if not executing:
+        return ok(MACHINE, "sandbox", f"{fault}; only code that models write needs it")
+    if all(each.unsandboxed for each in executing.values()):
+        return warning(MACHINE, "sandbox", f"{fault}, and code runs without", "install bubblewrap")
+    name = next(name for name, each in executing.items() if not each.unsandboxed)
+    return problem(MACHINE, "sandbox", f"[{NO_SANDBOX}] {fault}", no_sandbox_hint(name))
 
 
 def _wrong_packages() -> Iterator[tuple[str, str]]:

@@ -10,21 +10,66 @@ import fractions
 import json
 import os
 import resource
+import stat
+import struct
 import sys
 from collections.abc import Callable
 from typing import Any
 
 LONGEST = 2**24
 MOST_ITEMS = 100_000
-X86_64 = (57, 58, 59, 322, 41, 101, 310, 311, 425, 272, 308, 165, 248, 249, 250, 298, 321, 323)
-AARCH64 = (221, 281, 198, 117, 270, 271, 425, 97, 268, 40, 217, 218, 219, 241, 280, 282)
-"""The system calls that are refused, by machine: those that start a program, open a connection, reach into another
-process, or make and mount a world of their own, and those of keys and of the insides of the kernel. Threads are
-allowed."""
+# fmt: off
+REFUSED: dict[str, tuple[int | None, int | None]] = {
+    # start a program
+    "fork": (57, None), "vfork": (58, None), "execve": (59, 221), "execveat": (322, 281),
+    # open a connection, or memory that other processes can attach
+    "socket": (41, 198), "connect": (42, 203), "bind": (49, 200), "shmget": (29, 194), "shmat": (30, 196),
+    "semget": (64, 190), "msgget": (68, 186), "mq_open": (240, 180),
+    # reach into another process
+    "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "kcmp": (312, 272),
+    "process_madvise": (440, 440), "pidfd_open": (434, 434), "pidfd_getfd": (438, 438),
+    "pidfd_send_signal": (424, 424), "tkill": (200, 130), "rt_sigqueueinfo": (129, 138),
+    "rt_tgsigqueueinfo": (297, 240), "setpriority": (141, 140), "ioprio_set": (251, 30),
+    "move_pages": (279, 239), "migrate_pages": (256, 238), "setpgid": (109, 154), "setsid": (112, 157),
+    # change a file that the process does not open
+    "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, None),
+    "fchown": (93, 55), "lchown": (94, None), "fchownat": (260, 54), "utime": (132, None), "utimes": (235, None),
+    "futimesat": (261, None), "utimensat": (280, 88), "truncate": (76, 45), "setxattr": (188, 5),
+    "lsetxattr": (189, 6), "fsetxattr": (190, 7), "setxattrat": (463, 463), "removexattr": (197, 14),
+    "lremovexattr": (198, 15), "fremovexattr": (199, 16), "removexattrat": (466, 466),
+    # make and mount a world of its own
+    "unshare": (272, 97), "setns": (308, 268), "mount": (165, 40), "pivot_root": (155, 41), "chroot": (161, 51),
+    "open_by_handle_at": (304, 265),
+    # reach keys, and the insides of the kernel
+    "add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219), "perf_event_open": (298, 241),
+    "bpf": (321, 280), "userfaultfd": (323, 282), "io_uring_setup": (425, 425),
+}
+# fmt: on
+"""The system calls that are refused, with their numbers on x86-64 and on ARM64. Threads are allowed."""
+OWN_PROCESS = {
+    "kill": (62, 129),
+    "tgkill": (234, 131),
+    "prlimit64": (302, 261),
+    "sched_setaffinity": (203, 122),
+    "sched_setscheduler": (144, 119),
+    "sched_setparam": (142, 118),
+    "sched_setattr": (314, 274),
+}
+"""The system calls that are refused unless their first argument is the process itself, or zero."""
+CLONE, CLONE3, SOCKETPAIR, FCNTL, IOCTL = (56, 220), (435, 435), (53, 199), (72, 25), (16, 29)
+SIGNALLING = {FCNTL: (8, 15), IOCTL: (0x8901, 0x8902, 0x5412)}
+"""The commands that have another process get a signal, or a terminal get a key: F_SETOWN, F_SETOWN_EX, FIOSETOWN,
+SIOCSPGRP, TIOCSTI."""
+READ_FROM = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/ld.so.cache"),
+    *("/nix/store", "/gnu/store"),
+)
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+"""The places that Landlock leaves to code: to be read, and devices to be written too."""
 
 
 def connect() -> tuple[Callable[[], Any], Callable[[Any], None]]:
-    """Return how messages come and go, over pipes that `print` does not reach."""
+    """Return how messages come and go, over descriptors that `print` does not reach."""
     given, taken = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open("/dev/null", os.O_RDWR)
     for number in (0, 1, 2):
@@ -44,44 +89,95 @@ def connect() -> tuple[Callable[[], Any], Callable[[Any], None]]:
 
 
 def confine(seconds: int, memory: int) -> bool:
-    """Hold this process to time and memory, and keep it from starting another; false where that cannot be had."""
+    """Hold this process to time and memory, and keep it from starting another, from reaching into one and from opening
+    files but those of Python. Return false if that cannot be had. A kernel without Landlock leaves files to the mounts
+    of the sandbox and to the rights of the user, so there is no running as root there outside of a sandbox."""
+    if sys.platform != "linux":
+        return False
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    return without_processes()
+    libc = ctypes.CDLL(None, use_errno=True)
+    set_death_signal, set_dumpable, set_no_new_privileges, zero = 1, 4, 38, ctypes.c_ulong(0)
+    libc.prctl(set_death_signal, ctypes.c_ulong(9), zero, zero, zero)
+    # No process of the same user reads the memory of one that cannot be dumped, or opens its files through `/proc`.
+    libc.prctl(set_dumpable, zero, zero, zero, zero)
+    no_capabilities = libc.capset(struct.pack("=Ii", 0x20080522, 0), bytes(24)) == 0
+    if libc.prctl(set_no_new_privileges, ctypes.c_ulong(1), zero, zero, zero) != 0:
+        return False
+    return (without_files(libc) or os.getuid() != 0) and no_capabilities and without_processes(libc)
 
 
-def without_processes() -> bool:
+def without_files(libc: ctypes.CDLL) -> bool:
+    """Have Landlock refuse to write, to read what is not of Python, and to look into processes outside."""
+    create, add, restrict = 444, 445, 446
+    version = libc.syscall(create, None, ctypes.c_size_t(0), 1)
+    if version < 1:
+        return False
+    write, read, read_folder, cut, control = 1 << 1, 1 << 2, 1 << 3, 1 << 14, 1 << 15
+    known = (1 << 13) - 1 | (version >= 2) << 13 | (version >= 3) << 14 | (version >= 5) << 15
+    network, scopes = 0b11 * (version >= 4), 0b11 * (version >= 6)
+    rules = struct.pack("=QQQ", known, network, scopes)[: 24 if version >= 6 else 16 if version >= 4 else 8]
+    ruleset = libc.syscall(create, rules, ctypes.c_size_t(len(rules)), 0)
+    if ruleset < 0:
+        return False
+    places = dict.fromkeys((*READ_FROM, os.path.realpath(sys.base_prefix), *sys.path), read)
+    places |= dict.fromkeys(DEVICES, (read | write | cut | control) & known)
+    failed = 0
+    for place, allowed in places.items():
+        try:
+            at = os.open(place, os.O_PATH | os.O_CLOEXEC)
+        except OSError:
+            continue  # there is no such place here
+        rights = allowed | read_folder if stat.S_ISDIR(os.fstat(at).st_mode) else allowed
+        failed |= libc.syscall(add, ruleset, 1, struct.pack("=Qi", rights, at), 0)
+        os.close(at)
+    failed |= libc.syscall(restrict, ruleset, 0)
+    os.close(ruleset)
+    return bool(failed == 0)
+
+
+def without_processes(libc: ctypes.CDLL) -> bool:
     """Have the kernel refuse fork, exec and the like: a filter of system calls."""
     machine = os.uname().machine
-    numbers = {"x86_64": (0xC000003E, 56, X86_64), "aarch64": (0xC00000B7, 220, AARCH64)}
-    if machine not in numbers or sys.maxsize < 2**32:
+    machines = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
+    if machine not in machines or sys.maxsize < 2**32:
         return False
-    arch, clone, refused = numbers[machine]
-    load, equal, at_least, bits, give = 0x20, 0x15, 0x35, 0x45, 0x06
-    allow, perm, nosys = 0x7FFF0000, 0x00050001, 0x00050026
+    arch, column = machines[machine]
+    load, equal, at_least, bits, give, masked = 0x20, 0x15, 0x35, 0x45, 0x06, 0x54
+    allow, refuse, unknown = (give, 0, 0, 0x7FFF0000), (give, 0, 0, 0x00050001), (give, 0, 0, 0x00050026)
+
+    def argument(number: int) -> tuple[int, int, int, int]:
+        return (load, 0, 0, 16 + 8 * number)  # its lower half, which all of these are
+
     # What a jump skips is counted from the instruction after it.
-    code = [(load, 0, 0, 4), (equal, 1, 0, arch), (give, 0, 0, perm), (load, 0, 0, 0)]
-    code += [(at_least, 0, 1, 0x40000000), (give, 0, 0, perm)]
-    for number in refused:
-        code += [(equal, 0, 1, number), (give, 0, 0, perm)]
-    code += [(equal, 0, 1, 435), (give, 0, 0, nosys)]
-    code += [(equal, 0, 3, clone), (load, 0, 0, 16), (bits, 1, 0, 0x10000), (give, 0, 0, perm), (give, 0, 0, allow)]
-
-    class Filter(ctypes.Structure):
-        _fields_ = [("code", ctypes.c_ushort), ("jt", ctypes.c_ubyte), ("jf", ctypes.c_ubyte), ("k", ctypes.c_uint)]
-
-    class Filters(ctypes.Structure):
-        _fields_ = [("count", ctypes.c_ushort), ("first", ctypes.POINTER(Filter))]
-
-    table = (Filter * len(code))(*(Filter(*each) for each in code))
-    libc = ctypes.CDLL(None, use_errno=True)
-    zero = ctypes.c_ulong(0)
-    if libc.prctl(38, ctypes.c_ulong(1), zero, zero, zero) != 0:
-        return False
-    program = Filters(len(code), table)
-    return bool(libc.prctl(22, ctypes.c_ulong(2), ctypes.byref(program), zero, zero) == 0)
+    code = [(load, 0, 0, 4), (equal, 1, 0, arch), refuse, (load, 0, 0, 0), (at_least, 0, 1, 0x40000000), refuse]
+    for numbers in REFUSED.values():
+        number = numbers[column]
+        if number is not None:
+            code += [(equal, 0, 1, number), refuse]
+    code += [(equal, 0, 1, CLONE3[column]), unknown]
+    for numbers in OWN_PROCESS.values():
+        code += [
+            (equal, 0, 5, numbers[column]),
+            argument(0),
+            (equal, 2, 0, 0),
+            (equal, 1, 0, os.getpid()),
+            refuse,
+            allow,
+        ]
+    for calls, commands in SIGNALLING.items():
+        tests = [each for command in commands for each in ((equal, 0, 1, command), refuse)]
+        code += [(equal, 0, len(tests) + 2, calls[column]), argument(1), *tests, allow]
+    code += [(equal, 0, 5, SOCKETPAIR[column]), argument(1), (masked, 0, 0, 0xF), (equal, 1, 0, 1), refuse, allow]
+    code += [(equal, 0, 3, CLONE[column]), argument(0), (bits, 1, 0, 0x10000), refuse, allow]
+    table = b"".join(struct.pack("=HBBI", *each) for each in code)
+    program = struct.pack("@HP", len(code), ctypes.addressof(held := ctypes.create_string_buffer(table, len(table))))
+    set_filter, zero = 22, ctypes.c_ulong(0)
+    done = bool(libc.prctl(set_filter, ctypes.c_ulong(2), program, zero, zero) == 0)
+    del held  # was needed until here
+    return done
 
 
 def encoded(value: Any, kept: Callable[[Any], Any]) -> Any:

@@ -28,6 +28,10 @@ class ProgramRunner(CodeRunner):
         return Value(True)
 
 
+RUNNERS: Mapping[str, type[CodeRunner]] = {"python-tests": CodeRunner, "python-programs": ProgramRunner}
+"""What executes code, by the name of the program that a spec names."""
+
+
 def _written(code: str, said: str, wanted: str, guests: Sequence[Guest], until: float) -> Outcome:
     (guest,) = guests
     guest.say({"code": code, "input": said}, until)
@@ -57,6 +61,7 @@ def _lines(text: str) -> list[str]:
 
 def _numbers(line: str) -> list[Decimal] | None:
     try:
-        return [Decimal(part) for part in line.split()]
+        numbers = [Decimal(part) for part in line.split()]
     except InvalidOperation:
         return None
+    return None if any(number.is_snan() for number in numbers) else numbers  # `sNaN` is text: comparing it raises

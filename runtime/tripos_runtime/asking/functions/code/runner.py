@@ -12,18 +12,21 @@ import math
 import os
 import queue
 import select
+import socket
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tripos_runtime.asking.functions.code.sandbox import ENVIRONMENT, python_command, sandbox_command
+from tripos_runtime.asking.functions.code.sandbox import ENVIRONMENT, hide_memory, python_command, sandbox_command
 from tripos_runtime.asking.functions.protocol import (
     DIED,
     NO_SANDBOX,
     NO_SCORE,
+    Broken,
     Failed,
     Outcome,
     ScorerRequest,
@@ -35,6 +38,8 @@ MOST_SECONDS, LEAST_MB, MOST_MB = 3600.0, 64, 65536
 SLACK_S = 20.0
 """What the clock allows beside thrice the time of a processor: starting, and a machine that is busy."""
 LONGEST_LINE = 2**24
+UNBOUND = "the kernel does not keep code from starting processes"
+UNBOUND_ROOT = "root executes code only in a sandbox, or if the kernel has Landlock; run as another user"
 
 
 class CodeRunner:
@@ -46,8 +51,11 @@ class CodeRunner:
         self._guests: list[Guest] = []
 
     def start(self) -> None:
-        """See that there is a sandbox. Raises `Broken`, R0309."""
-        sandbox_command(unsandboxed=self._unsandboxed)
+        """See that there is a sandbox, or that the kernel holds code to its limits without one. Raises `Broken`,
+        R0309."""
+        found = self.tried({}, ("candidate.py",), lambda *_: Value(True))
+        if isinstance(found, Failed):
+            raise Broken(found.code, found.reason)
 
     def answer(self, requests: Sequence[ScorerRequest]) -> list[Outcome]:
         """Return the outcome of each request."""
@@ -86,7 +94,7 @@ class CodeRunner:
                 if ready is None:
                     return Failed(DIED, f"a sandbox did not start: {guest.last_words()}")
                 if ready != {"ready": True}:
-                    return Failed(NO_SANDBOX, "the kernel does not keep code from starting processes")
+                    return Failed(NO_SANDBOX, UNBOUND if words or os.getuid() != 0 else UNBOUND_ROOT)
             found = find(guests, until)
             ended = next((how for guest in guests if (how := guest.ended_from_outside())), None)
             if self._closed or ended:  # then its silence says nothing about the code
@@ -126,36 +134,44 @@ def _tested(given: Mapping[str, Any], tester: Guest, code: Guest, until: float) 
     return Value(False)
 
 
+@cache
+def guest_text(name: str) -> str:
+    """Return the text of a Python inside a sandbox, by the name of its file."""
+    here = Path(__file__).parent
+    return f"{(here / 'confined.py').read_text('utf-8')}\n{(here / name).read_text('utf-8')}"
+
+
 class Guest:
     """A Python in a sandbox, with a line each way at a time."""
 
     def __init__(self, words: Sequence[str], name: str) -> None:
-        here = Path(__file__).parent
-        text = f"{(here / 'confined.py').read_text('utf-8')}\n{(here / name).read_text('utf-8')}"
         self._sandboxed = bool(words)
-        self._process = subprocess.Popen(
-            [*words, *python_command(text)],
-            env=ENVIRONMENT,
-            cwd="/",
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-        assert self._process.stdin is not None
-        os.set_blocking(self._process.stdin.fileno(), False)
+        if not words:
+            hide_memory()
+        # A pipe can be opened by others through `/proc`, and a socket cannot.
+        self._socket, its = socket.socketpair()
+        with its:
+            self._process = subprocess.Popen(
+                [*words, *python_command(guest_text(name))],
+                env=ENVIRONMENT,
+                cwd="/",
+                stdin=its.fileno(),
+                stdout=its.fileno(),
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
         self._lines: queue.Queue[bytes] = queue.Queue(maxsize=4)
+        self._lines_of_it = self._socket.makefile("rb")
         self._over = threading.Event()
         threading.Thread(target=self._read, daemon=True).start()
 
     def say(self, message: Mapping[str, Any], until: float) -> None:
         """Send a message; one that does not read it is told by its silence."""
-        assert self._process.stdin is not None
-        left, handle = memoryview(json.dumps(message).encode() + b"\n"), self._process.stdin.fileno()
+        left = memoryview(json.dumps(message).encode() + b"\n")
         with contextlib.suppress(OSError):
             while left and (wait := until - time.monotonic()) > 0:
-                if select.select([], [handle], [], wait)[1]:
-                    left = left[os.write(handle, left) :]
+                if select.select([], [self._socket], [], wait)[1]:
+                    left = left[self._socket.send(left, socket.MSG_DONTWAIT) :]
 
     def hear(self, until: float) -> dict[str, Any] | None:
         """Return the next message; None where none comes, or none that can be read."""
@@ -194,11 +210,13 @@ class Guest:
             with contextlib.suppress(OSError):
                 os.killpg(self._process.pid, 9)
             self._process.wait()
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
 
     def _read(self) -> None:
-        assert self._process.stdout is not None
-        with contextlib.suppress(OSError, ValueError):
-            while line := self._process.stdout.readline(LONGEST_LINE + 1):
+        with contextlib.suppress(OSError, ValueError), self._lines_of_it:
+            while line := self._lines_of_it.readline(LONGEST_LINE + 1):
                 self._put(b"" if len(line) > LONGEST_LINE else line)
         self._put(b"")
 

@@ -6,6 +6,8 @@
 import ast
 import builtins
 
+OWN = frozenset({*dir(builtins), *sys.stdlib_module_names})
+
 
 class NotHanded(BaseException):
     """The tests give the code what cannot be handed to it; no `except Exception` of theirs takes that."""
@@ -108,13 +110,13 @@ def serve() -> None:
     told = hear()["names"]
     try:
         space = {"__name__": "tests"}
-        if entry is None:  # no name of Python's own means what the code makes of it
-            own = {*dir(builtins), *sys.stdlib_module_names}
-            space |= {str(name): decoded(value, Remote) for name, value in told.items() if name not in own}
+        if entry is None:  # no name of Python's own means what the code makes of it, as `__builtins__`
+            free = [name for name in told if name not in OWN and not name.startswith("__")]
+            space |= {name: decoded(told[name], Remote) for name in free}
         exec(compiled, space)
         if entry is not None:  # under its own name too, whatever stood there: a test may call it so
-            space[entry] = decoded(told[entry], Remote)
-            space["check"](space[entry])
+            check, space[entry] = space["check"], decoded(told[entry], Remote)
+            check(space[entry])
     except BaseException as error:
         why = f"{type(error).__name__}: {error}"
         if is_theirs(error, ask, entry):
