@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ import pytest
 
 from tests.conftest import Command, Outcome
 from tripos.settings.environment import VARIABLES
+from tripos_runtime.models.catalog import packages
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.upkeep.compaction import MANY_COMMITS
 
@@ -318,3 +320,61 @@ def test_a_failure_of_any_command_is_shown_without_keys(
 def test_a_baseline_that_stands_for_others_is_no_problem(folder: Path, tripos: Command) -> None:
     done = tripos("doctor", "--model", "baseline/majority,baseline/echo")
     assert (done.code, "problem" in done.out) == (0, False)
+
+
+LACKING = {
+    "vertex_ai/gemini-2.5-pro": ("R0105", "pip install 'google-auth[requests]'"),
+    "bedrock/anthropic.claude-3-haiku-20240307-v1:0": ("R0102", "set AWS_BEARER_TOKEN_BEDROCK or AWS_ACCESS_KEY_ID"),
+    "moonshot/kimi-k2": ("R0102", "set MOONSHOT_API_KEY"),
+    "snowflake/mistral-7b": ("R0102", "set SNOWFLAKE_JWT"),
+    "azure_ai/phi-4": ("R0101", "set AZURE_AI_API_BASE"),
+    "xinference/ours": ("R0101", "write its address"),
+    "voyage/voyage-3": ("R0103", "give a model of another provider"),
+    "github_copilot/gpt-4o": ("R0102", "sign in once"),
+}
+"""Models of litellm's providers that have nothing here, with the error of each and the beginning of what mends it."""
+SPEC = """\
+benchmark sums "1.0.0" { languages en }
+role candidate compared
+dataset item from "q.jsonl" { question text }
+scenario s {
+  over item
+  ask reply by candidate { prompt "{{ item.question }}" }
+  score length = words(reply.text)
+}
+"""
+
+
+@pytest.fixture
+def bare(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder where no credentials are, and no package of a provider."""
+    for name in [each for each in os.environ if each.startswith(("AWS_", "AZURE_", "GOOGLE_", "VERTEX", "OPENAI_"))]:
+        monkeypatch.delenv(name)
+    for name in ("MOONSHOT_API_KEY", "SNOWFLAKE_JWT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setattr(packages, "is_there", lambda module: module != "google.auth")
+    return folder
+
+
+def test_a_missing_package_key_or_address_of_a_provider_is_a_problem(bare: Path, tripos: Command) -> None:
+    done = tripos("doctor", "--model", ",".join(LACKING), "--json")
+    assert done.code == 1
+    for name, (code, mend) in LACKING.items():
+        [(status, told, mended)] = found(done, name, "model")
+        assert (status, f"[{code}]" in told) == ("problem", True), told
+        assert mended.startswith(mend)
+
+
+@pytest.mark.parametrize("name", LACKING)
+def test_a_run_ends_before_its_first_call_where_a_provider_lacks_something(
+    bare: Path, tripos: Command, name: str
+) -> None:
+    (bare / "q.tripos").write_text(SPEC, "utf-8")
+    (bare / "q.jsonl").write_text('{"question": "1 + 1"}\n{"question": "1 + 2"}\n', "utf-8")
+    done = tripos("run", "q.tripos", "--model", name)
+    assert done.code == 2
+    assert done.err.count("error[") == 1
+    assert f"error[{LACKING[name][0]}]" in done.err
+    assert "Traceback" not in done.err

@@ -64,9 +64,33 @@ def test_a_missing_package_is_never_an_error_that_passes(
 ) -> None:
     error = model_error(raised(lambda: make(module), wrap, depth), "far/model", "https://far", "FAR_KEY")
     assert (error.code, error.retryable, error.fatal) == ("R0105", False, True)
-    wanted = packages._distribution(module) if make is module_error else module
-    assert error.hint == f"pip install {wanted}"
+    wanted = packages.distribution_of(module) if make is module_error else module
+    assert error.hint.replace("'", "") == f"pip install {wanted}"
     assert f"`{wanted}`" in error.message
+
+
+@pytest.mark.parametrize(
+    ("words", "module", "package"),
+    [
+        (
+            "vertexai import failed please run `pip install google-cloud-aiplatform`. This is required",
+            "vertexai",
+            "google-cloud-aiplatform",
+        ),
+        ('Upgrade vertex ai. Run `pip install "google-cloud-aiplatform>=1.38"`', None, "google-cloud-aiplatform"),
+        ("the databricks-sdk Python library must be installed.", "databricks.sdk", "databricks-sdk"),
+    ],
+)
+def test_words_of_litellm_that_name_a_package_and_not_its_module(words: str, module: str | None, package: str) -> None:
+    try:
+        try:
+            if module is not None:
+                raise module_error(module)
+        finally:
+            raise server_error(words)
+    except Exception as error:
+        found = model_error(error, "far/model", "https://far", "FAR_KEY")
+    assert (found.code, found.fatal, found.hint) == ("R0105", True, f"pip install {package}")
 
 
 @pytest.mark.parametrize("status", [500, 503])
@@ -78,12 +102,13 @@ def test_a_servers_words_are_about_its_own_packages(status: int) -> None:
     assert (error.code, error.retryable) == ("R0111", True)
 
 
-def test_an_import_that_litellm_went_on_without_is_not_why_a_call_failed() -> None:
+@pytest.mark.parametrize(("module", "words"), [("orjson", "too slow"), ("requests", "too many requests")])
+def test_an_import_that_litellm_went_on_without_is_not_why_a_call_failed(module: str, words: str) -> None:
     try:
         try:
-            raise module_error("orjson")
+            raise module_error(module)
         except ImportError:
-            raise TimeoutError("too slow")  # noqa: B904 - as their code does it
+            raise TimeoutError(words)  # noqa: B904 - as their code does it
     except TimeoutError as error:
         assert model_error(error, "far/model", "https://far", "FAR_KEY").code == "R0109"
 
@@ -91,8 +116,8 @@ def test_an_import_that_litellm_went_on_without_is_not_why_a_call_failed() -> No
 @pytest.mark.parametrize(
     ("name", "package"),
     [
-        ("vertex_ai/gemini-2.5-pro", "google-auth"),
-        ("vertex_ai/claude-sonnet-4@20250514", "google-auth"),
+        ("vertex_ai/gemini-2.5-pro", "'google-auth[requests]'"),
+        ("vertex_ai/claude-sonnet-4@20250514", "'google-auth[requests]'"),
         ("bedrock/anthropic.claude-3-haiku-20240307-v1:0", "boto3"),
         ("sagemaker/my-endpoint", "boto3"),
     ],
@@ -100,7 +125,7 @@ def test_an_import_that_litellm_went_on_without_is_not_why_a_call_failed() -> No
 def test_a_model_is_not_opened_without_the_packages_of_its_provider(
     monkeypatch: pytest.MonkeyPatch, name: str, package: str
 ) -> None:
-    monkeypatch.setattr(packages, "_is_there", lambda module: False)
+    monkeypatch.setattr(packages, "is_there", lambda module: False)
     with pytest.raises(ModelError) as caught:
         open_model(name)
     assert (caught.value.code, caught.value.fatal, caught.value.hint) == ("R0105", True, f"pip install {package}")

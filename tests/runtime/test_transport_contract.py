@@ -54,6 +54,8 @@ TRANSLATED = (
     "gemini/gemini-2.0-flash", "gemini/gemini-2.5-pro", "ollama_chat/llama3", "ollama/llama3",
 )  # fmt: skip
 
+GROQ = ("groq/llama-3.1-8b-instant", "groq/openai/gpt-oss-120b")
+
 
 @pytest.fixture(autouse=True)
 def a_key(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +105,7 @@ def comparable(reply: Reply, name: str) -> Reply:
 
 
 @pytest.mark.parametrize("settings", ["plain", "system", "temperature", "max_tokens", "stop", "seed", "all"])
-@pytest.mark.parametrize("name", ["groq/llama-3.1-8b-instant", "groq/openai/gpt-oss-120b"])
+@pytest.mark.parametrize("name", GROQ)
 def test_groq_is_sent_what_litellm_sends(name: str, settings: str) -> None:
     """Models without a form for schemas are never sent one, which litellm would make a tool of."""
     structured = name == "groq/openai/gpt-oss-120b"

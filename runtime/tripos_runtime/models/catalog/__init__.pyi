@@ -8,6 +8,10 @@ from .errors import (
     answer_error as answer_error,
     model_error as model_error,
 )
+from .litellm_providers import (
+    LITELLM as LITELLM,
+    LitellmProvider as LitellmProvider,
+)
 from .media_tokens import (
     audio_extra_usd as audio_extra_usd,
     audio_factor as audio_factor,
@@ -15,8 +19,8 @@ from .media_tokens import (
     uncounted as uncounted,
 )
 from .packages import (
+    distribution_of as distribution_of,
     missing_import as missing_import,
-    require_packages as require_packages,
 )
 from .prices import (
     batch_price as batch_price,
@@ -28,6 +32,12 @@ from .providers import (
     PARTICULAR as PARTICULAR,
     PROVIDERS as PROVIDERS,
     Provider as Provider,
+)
+from .readiness import (
+    needs_of as needs_of,
+    require_chat as require_chat,
+    require_ready as require_ready,
+    require_sign_in as require_sign_in,
 )
 from .routes import (
     COMPLETION as COMPLETION,

@@ -13,7 +13,7 @@ from typing import Any
 
 from tripos_compiler.source import dataclass
 from tripos_runtime.models.base import ModelError
-from tripos_runtime.models.catalog.packages import missing_import
+from tripos_runtime.models.catalog.packages import chain_of, missing_import
 
 LONGEST_S = 7 * 86_400.0
 
@@ -54,6 +54,26 @@ CONTEXT = re.compile(
 FILTERED = re.compile(r"content_filter|content[ _]management[ _]policy|content[ _]policy|moderation|flagged", re.I)
 NO_CREDIT = re.compile(r"insufficient[ _](quota|balance|credit)|credit balance is too low", re.I)
 NO_CONNECTION = re.compile(r"connect(ion|or)?\b|disconnected|name resolution|name or service not known", re.I)
+UNSIGNED = re.compile(
+    r"\bmissing [\w .'-]*\b(credentials|api[ _-]?key|jwt key|token|tenant id)\b"
+    r"|\b(\w*api[ _-]?key|credentials)\b[^.]{0,40}\b(is required|(is |are )?not (set|found)|could not be found)\b"
+    r"|\bunable to lo(cate|ad) [\w ]*credentials\b|\bno (usable [\w ]*)?credentials\b",
+    re.I,
+)
+"""How litellm and the packages that sign say that they have nothing to sign with."""
+UNSIGNED_KINDS = frozenset(
+    (
+        "CredentialRetrievalError",
+        "DefaultCredentialsError",
+        "NoCredentialsError",
+        "PartialCredentialsError",
+        "ProfileNotFound",
+        "RefreshError",
+    )
+)
+"""The errors of botocore and google.auth that say so."""
+UNPLACED = re.compile(r"\bapi[ _]base\b[^.]{0,30}\b(is required|not set)\b", re.I)
+"""How litellm says that it does not know where to send a call."""
 BROKEN_OFF = {"HttpError"}
 """Our word for a connection that was never made, broke off, or brought what is no HTTP."""
 PASSING = frozenset({409, 425})
@@ -112,20 +132,43 @@ def model_error(
     """
     if isinstance(error, ModelError):
         return error
-    headers = {str(at).lower(): str(value) for at, value in dict(_headers_of(error)).items()}
-    if (lacking := missing_import(error, name, answered=bool(headers))) is not None:
+    answer = _answer_in(error)
+    headers = {str(at).lower(): str(value) for at, value in dict(_headers_of(error, answer)).items()}
+    if (lacking := missing_import(error, name, answered=bool(headers) or answer is not None)) is not None:
         return lacking
-    # The names of the exceptions that an error was wrapped in are not the provider's words.
+    # The names of the exceptions that an error was wrapped in are not the provider's words, nor is where they arose.
     words = re.sub(r"^(litellm\.)?(\w+: )+", "", str(error)).split("Exception - ", 1)[-1]
+    words = words.split("Traceback (most recent call last)")[0].rstrip()
     told = _Failure(
         {kind.__name__ for kind in type(error).__mro__},
-        getattr(error, "status_code", None),
+        _status_of(error, answer),
         words,
         _detail(words, secrets) or type(error).__name__,
-        bool(headers),
+        bool(headers) or answer is not None,
         _retry_after_s(headers, words),
     )
-    return _decided(told, CallPlace(name, address, key_variables, tuple(secrets)))
+    place = CallPlace(name, address, key_variables, tuple(secrets))
+    return _unsent(error, told, place) or _decided(told, place)
+
+
+def _unsent(error: Exception, told: _Failure, place: CallPlace) -> ModelError | None:
+    """Return the error of a call that was never sent, since nothing says with which key or where to; None of another.
+    litellm gives most of them status 500, as if a server had failed."""
+    if told.answered or told.status not in {None, 400, 401, 404, 500}:
+        return None
+    lasting = [each for each in chain_of(error) if not getattr(each, "retryable", False)]  # as google-auth says it
+    kinds = {kind.__name__ for each in lasting for kind in type(each).__mro__}
+    if kinds & UNSIGNED_KINDS or UNSIGNED.search(told.words):
+        hint = (
+            f"set {place.key_variables} to a valid key"
+            if place.key_variables
+            else "`tripos docs providers` says what it needs"
+        )
+        return ModelError("R0102", f"the credentials for `{place.name}` are missing: {told.detail}", hint, fatal=True)
+    if UNPLACED.search(told.words):
+        hint = "write `base_url` for it under `[endpoints]` in tripos.toml"
+        return ModelError("R0101", f"there is no address for `{place.name}`", hint, fatal=True)
+    return None
 
 
 def answer_error(status: int, body: bytes, headers: Mapping[str, str], place: CallPlace) -> ModelError:
@@ -208,8 +251,24 @@ def _detail(words: str, secrets: Collection[str]) -> str:
     return line if len(line) <= LONGEST_DETAIL else f"{line[: LONGEST_DETAIL - 1]}…"
 
 
-def _headers_of(error: Exception) -> Mapping[Any, Any]:
-    return getattr(error, "litellm_response_headers", None) or {}
+def _answer_in(error: Exception) -> Any:
+    """Return the answer of a server that an error came of, if litellm kept it; litellm makes answers up as well, for
+    errors of its own."""
+    for each in chain_of(error):
+        if any(kind.__name__ == "HTTPStatusError" for kind in type(each).__mro__):
+            return getattr(each, "response", None)
+    return None
+
+
+def _status_of(error: Exception, answer: Any) -> int | None:
+    """Return the status of an answer; else the one that litellm gives, which has others for answers it cannot read."""
+    told: int | None = getattr(answer, "status_code", None) or getattr(error, "status_code", None)
+    unread = answer is None and any(type(each).__name__ == "JSONDecodeError" for each in chain_of(error))
+    return 200 if unread and told in {400, 422} else told
+
+
+def _headers_of(error: Exception, answer: Any) -> Mapping[Any, Any]:
+    return getattr(error, "litellm_response_headers", None) or getattr(answer, "headers", None) or {}
 
 
 def _retry_after_s(headers: Mapping[str, str], words: str) -> float | None:

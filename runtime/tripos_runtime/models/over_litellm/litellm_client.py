@@ -9,18 +9,20 @@ import itertools
 import logging
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import Endpoint, ModelError, Price, Reply, Request
 from tripos_runtime.models.catalog import (
-    COMPLETION,
     completion_name,
     is_here,
     model_error,
-    require_packages,
+    needs_of,
+    require_chat,
+    require_ready,
+    require_sign_in,
     tariff,
 )
 from tripos_runtime.models.over_http import (
@@ -59,11 +61,19 @@ def library() -> Any:
     return litellm
 
 
+RETRIES: Mapping[str, Mapping[str, list[str]]] = {
+    "told": {},
+    "insisted": {"allowed_openai_params": ["max_retries"]},
+    "untold": {"additional_drop_params": ["max_retries"]},
+}
+"""What litellm is told beside `max_retries`, so that no client of it tries again."""
+
+
 class LitellmModel:
     """A model of litellm's. `price` is the user's, if there is one.
 
-    Opening raises `ModelError` R0103 if litellm knows no such provider, R0105 if a Python package that it needs for the
-    provider is not installed, and R0102 if the key is not set.
+    Opening raises `ModelError` R0103 if litellm knows no such provider or no chat of it, R0105 if a Python package that
+    it needs for the provider is not installed, R0102 if the key is not set, and R0101 if nothing says where it is.
     """
 
     slots: int | None = None
@@ -82,10 +92,10 @@ class LitellmModel:
         provider, address = provider_of(self._asked_as)
         self._where: dict[str, Any] = {}
         self._key = ""
+        require_chat(name, provider)
         if endpoint is None:
             self._address = address or f"the address of {provider}"
-            require_packages(name, provider)
-            self._key_variables = require_key(self._asked_as, provider)
+            self._key_variables = require_ready(name, provider)
         else:
             self._address = endpoint.base_url
             self._key_variables = endpoint.api_key_env or ""
@@ -94,6 +104,7 @@ class LitellmModel:
         self.endpoint = f"{self._address} {self._key_variables}".strip()
         known_to_fit = self._completes is None and (is_here(endpoint) or litellm.supports_response_schema(name))
         self.structured = bool(known_to_fit)
+        self._retries = RETRIES[needs_of(provider).retries]
         self._own_price = price
         self.price = price or known_price(self._asked_as, provider)
         self._folds_system = known(name).get("supports_system_messages") is False
@@ -113,6 +124,7 @@ class LitellmModel:
             request.tools,
             request.settings.image_detail,
         )
+        key = self._key or os.environ.get(self._key_variables, "")
         try:
             response = await litellm.acompletion(
                 model=self._asked_as,
@@ -120,17 +132,17 @@ class LitellmModel:
                 timeout=self._timeout_s,
                 num_retries=0,
                 max_retries=0,
+                **self._retries,
                 **self._where,
                 **settings_of(request, structured=self.structured),
             )
+            own, tools = self._own_price is not None, request.tools
+            reply = read_response(response, self.name, self.price, own_price=own, tools=tools)
         except Exception as error:
             # litellm lets its own slips through as any exception, an `AttributeError` for a reply it cannot read.
-            raise model_error(error, self.name, self._address, self._key_variables, (self._key,)) from error
-        own, tools = self._own_price is not None, request.tools
-        reply = read_response(response, self.name, self.price, own_price=own, tools=tools)
+            raise model_error(error, self.name, self._address, self._key_variables, (key,)) from error
         if self._completes is not None:
             reply = trimmed(reply)
-        key = self._key or os.environ.get(self._key_variables, "")
         return without_key(reply, key) if len(key) >= SHORTEST_KEY else reply
 
     @functools.cached_property
@@ -138,7 +150,7 @@ class LitellmModel:
         """True if litellm sends tools to a model of that name, and does not leave them out."""
         from litellm.utils import get_optional_params
 
-        model, provider, _, _ = library().get_llm_provider(self._asked_as)
+        model, provider, _ = resolved(self._asked_as)
         tools = tools_sent(('{"name": "any", "parameters": {"type": "object", "properties": {}}}',))
         told = [
             get_optional_params(model=model, custom_llm_provider=provider, drop_params=True, **more)
@@ -199,10 +211,9 @@ def settings_of(request: Request, *, structured: bool) -> dict[str, Any]:
 
 def dropped(name: str, settings: Settings) -> tuple[str, ...]:
     """Return the settings that litellm leaves out for a model of that name."""
-    litellm = library()
+    model, provider, _ = resolved(name)
     from litellm.utils import get_optional_params
 
-    model, provider, _, _ = litellm.get_llm_provider(name)
     return without_effect(
         settings,
         lambda told: get_optional_params(model=model, custom_llm_provider=provider, drop_params=True, **told),
@@ -249,16 +260,34 @@ def read_response(
          "logprobs": _probabilities(choice), "finish_reason": word or _word(choice)}
         for choice, word in itertools.zip_longest(response.choices, words[: len(response.choices)])
     ]  # fmt: skip
-    usage = getattr(response, "usage", None)
-    body = {"model": response.model, "choices": choices, "usage": None if usage is None else usage.model_dump()}
+    found: Any = getattr(response, "usage", None)
+    usage = found.model_dump() if hasattr(found, "model_dump") else found
+    body = {"model": response.model, "choices": [] if _made_up(choices, usage) else choices, "usage": usage}
     return read_reply(body, name, price, own_price=own_price, tools=tools)
 
 
+def _made_up(choices: Sequence[Mapping[str, Any]], usage: Mapping[str, Any] | None) -> bool:
+    """Return true if a completion is litellm's blank one, which it gives for an answer that has none of its fields."""
+    counted = any((usage or {}).get(name) for name in ("prompt_tokens", "completion_tokens"))
+    said = [value for choice in choices for value in choice["message"].values() if value is not None and value != []]
+    blank = not said and all(choice["finish_reason"] == "stop" for choice in choices)
+    return blank and not counted
+
+
 def provider_of(name: str) -> tuple[str, str | None]:
-    """litellm's provider of a model, and the provider's address where it is known. Raises `ModelError` R0103."""
+    """litellm's provider of a model, and the provider's address where it is known. Raises `ModelError` R0103, and R0102
+    for a provider that a person must sign in to."""
+    _, provider, address = resolved(name)
+    return provider, address
+
+
+def resolved(name: str) -> tuple[str, str, str | None]:
+    """litellm's name of a model, its provider, and the provider's address where it is known. Raises `ModelError` as
+    `provider_of` does."""
+    require_sign_in(name, name.partition("/")[0])
     litellm = library()
     try:
-        _, provider, _, address = litellm.get_llm_provider(name)
+        model, provider, _, address = litellm.get_llm_provider(name)
     except litellm.BadRequestError as error:
         hint = "write `provider/model`, such as `openai/gpt-4o`"
         if "/" in name:
@@ -266,7 +295,7 @@ def provider_of(name: str) -> tuple[str, str | None]:
             hint = "a server of your own: `hosted_vllm/NAME`, with its address under [endpoints] in tripos.toml"
             hint = f"did you mean `{close[0]}/{name.partition('/')[2]}`?" if close else hint
         raise ModelError("R0103", f"no provider of `{name}` is known", hint, fatal=True) from error
-    return provider, address
+    return model, provider, address
 
 
 def _providers() -> list[str]:
@@ -287,19 +316,6 @@ def known(name: str) -> dict[str, Any]:
 def known_price(name: str, provider: str) -> Price | None:
     """The price of a model under whatever name litellm has it."""
     return tariff(known(name), provider)
-
-
-def require_key(name: str, provider: str) -> str:
-    """Return the environment variable of the key, as far as it is known. Raises `ModelError` where it is not set."""
-    usual = f"{provider.removeprefix(COMPLETION).upper()}_API_KEY"
-    missing: list[str] = library().validate_environment(name)["missing_keys"]
-    if provider.startswith(COMPLETION) and not os.environ.get(usual):
-        missing = [usual]  # litellm knows no key of these
-    # Azure and the clouds have other ways to sign in; a provider that wants nothing but a key has none.
-    if missing and all(each.endswith("_API_KEY") for each in missing) and not provider.startswith("azure"):
-        hint = f"set {' or '.join(missing)}"
-        raise ModelError("R0102", f"the key for `{name}` is missing", hint, fatal=True)
-    return usual if usual in os.environ else ""
 
 
 def endpoint_key(name: str, endpoint: Endpoint) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from tripos_runtime.models.base import FREE, Endpoint, ModelError, Price, Reply, Request
-from tripos_runtime.models.catalog import is_here, model_error, require_packages
+from tripos_runtime.models.catalog import is_here, model_error, require_ready
 from tripos_runtime.models.over_litellm.litellm_client import (
     endpoint_key,
     known_price,
     library,
     provider_of,
-    require_key,
 )
 from tripos_runtime.models.vectors import TEXTS_AT_ONCE, replies_of
 
@@ -40,8 +40,7 @@ class LitellmEmbedding:
         self._key = ""
         if endpoint is None:
             self._address = address or f"the address of {provider}"
-            require_packages(name, provider)
-            self._key_variables = require_key(name, provider)
+            self._key_variables = require_ready(name, provider)
         else:
             self._address = endpoint.base_url
             self._key_variables = endpoint.api_key_env or ""
@@ -53,6 +52,7 @@ class LitellmEmbedding:
     async def ask(self, request: Request) -> Reply:
         """Return the vectors of the request's messages. Raises `ModelError`."""
         texts = [message.content for message in request.messages]
+        key = self._key or os.environ.get(self._key_variables, "")
         try:
             response = await library().aembedding(
                 model=self.name,
@@ -65,7 +65,7 @@ class LitellmEmbedding:
             )
         except Exception as error:
             # litellm lets its own slips through as any exception, an `AttributeError` for a reply it cannot read.
-            raise model_error(error, self.name, self._address, self._key_variables, (self._key,)) from error
+            raise model_error(error, self.name, self._address, self._key_variables, (key,)) from error
         vectors = vectors_of(self.name, response.data or [], len(texts))
         usage = getattr(response, "usage", None)
         tokens = getattr(usage, "prompt_tokens", None) or None

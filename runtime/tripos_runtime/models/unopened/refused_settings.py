@@ -49,12 +49,14 @@ def _of_provider(name: str, endpoints: Mapping[str, Endpoint]) -> Refuses:
         completion_name,
         endpoint_of,
         path_of,
+        require_sign_in,
     )
     from tripos_runtime.models.over_http import base_url_of, lacking
 
     endpoint, completes = endpoint_of(name, endpoints), completion_name(name)
     path = path_of(name, endpoints)
     if path == "litellm":
+        require_sign_in(name, name.partition("/")[0])
         from tripos_runtime.models.over_litellm import dropped
 
         return lambda settings: dropped(completes or name, settings)
