@@ -182,19 +182,22 @@ def test_a_failure_of_the_provider_has_its_kind(
     carrying(transport)
 
 
-def older() -> bool:
-    """Return true if the litellm that is installed is older than the table."""
-    return [*map(int, version("litellm").split(".")[:2])] < [*map(int, WRITTEN_FOR.split("."))]
+def numbers_of(release: str) -> list[int]:
+    """Return the first two numbers of a version."""
+    return [*map(int, release.split(".")[:2])]
 
 
 def test_every_provider_of_litellm_has_an_entry_and_no_other() -> None:
     """A provider that is new in litellm: write its entry in litellm_providers.py, and its form in provider_forms.py."""
     ours = {*PROVIDERS, *FOREIGN, OF_OPENAI}
-    names = listed()
-    assert not names - {*LITELLM, *ours}, "new in litellm"
-    if not older():
-        assert not {*LITELLM, *ours} - names, "gone from litellm"
+    names, installed, known = listed(), numbers_of(version("litellm")), numbers_of(WRITTEN_FOR)
     assert not set(CASES) - set(TESTED), "a form of a provider that is not asked"
+    new = sorted(names - {*LITELLM, *ours})
+    if new and installed > known:  # a release of litellm breaks nobody's tests: `needs_of` asks these for a key
+        pytest.skip(f"litellm {version('litellm')} is newer than the table, which lacks {', '.join(new)}")
+    assert not new, "new in litellm"
+    if installed >= known:
+        assert not {*LITELLM, *ours} - names, "gone from litellm"
 
 
 def test_providers_that_tripos_sends_to_itself_are_held_to_litellm() -> None:
