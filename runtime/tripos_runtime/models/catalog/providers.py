@@ -43,6 +43,13 @@ class Provider:
     """True if every model of it holds its replies to a schema; else litellm's map says which do."""
     samples: int = 1
     """How many replies one request may ask for where the prompt is paid once."""
+    more: tuple[str, ...] = ()
+    """Further variables."""
+
+    @property
+    def beside_key(self) -> tuple[str, ...]:
+        """The variables of a provider besides its keys: where its key goes, and what is sent beside it."""
+        return (*self.base_urls, *(variable for _, variable, _ in self.headers), *self.more)
 
 
 PROVIDERS: Mapping[str, Provider] = {
@@ -109,12 +116,61 @@ FOREIGN: Mapping[str, Provider] = {
     "anthropic": Provider(
         "https://api.anthropic.com/v1/messages", ("ANTHROPIC_API_KEY",), ("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL")
     ),
-    "azure": Provider(None, ("AZURE_API_KEY",), ("AZURE_API_BASE",), samples=SAMPLES),
+    "azure": Provider(None, ("AZURE_API_KEY",), ("AZURE_API_BASE",), samples=SAMPLES, more=("AZURE_API_VERSION",)),
     "gemini": Provider("https://generativelanguage.googleapis.com", ("GEMINI_API_KEY", "GOOGLE_API_KEY")),
     "ollama": Provider("http://localhost:11434", ("OLLAMA_API_KEY",), ("OLLAMA_API_BASE",), key_unset=""),
     "ollama_chat": Provider("http://localhost:11434", ("OLLAMA_API_KEY",), ("OLLAMA_API_BASE",), key_unset=""),
 }
 """Providers with a form of their own, which litellm translates to and we send."""
+
+_ONE_KEY = (
+    "aiml", "amazon_nova", "azure_ai", "baseten", "cerebras", "chutes", "clarifai", "cloudflare", "codestral",
+    "compactifai", "dashscope", "deepinfra", "docker_model_runner", "edenai", "empower", "featherless_ai",
+    "galadriel", "gigachat", "github", "gradient_ai", "heroku", "huggingface", "hyperbolic", "inception",
+    "infinity", "lemonade", "litellm_proxy", "llamafile", "lm_studio", "maritalk", "minimax", "modelscope",
+    "moonshot", "morph", "nebius", "nlp_cloud", "novita", "nscale", "nvidia_nim", "openai_like", "ovhcloud",
+    "poe", "predibase", "publicai", "sambanova", "synthetic", "tencent", "topaz", "v0", "vercel_ai_gateway",
+    "wandb", "xinference", "zai",
+)  # fmt: skip
+KEYED: Mapping[str, tuple[str, ...]] = {
+    **{name: (f"{name.upper()}_API_KEY",) for name in _ONE_KEY},
+    "ai21": ("AI21_API_KEY",),
+    "ai21_chat": ("AI21_API_KEY",),
+    "cohere": ("COHERE_API_KEY", "CO_API_KEY"),
+    "cohere_chat": ("COHERE_API_KEY", "CO_API_KEY"),
+    "cometapi": ("COMETAPI_KEY", "COMETAPI_API_KEY"),
+    "databricks": ("DATABRICKS_API_KEY",),
+    "datarobot": ("DATAROBOT_API_TOKEN",),
+    "fireworks_ai": ("FIREWORKS_API_KEY", "FIREWORKS_AI_API_KEY", "FIREWORKSAI_API_KEY", "FIREWORKS_AI_TOKEN"),
+    "friendliai": ("FRIENDLIAI_API_KEY", "FRIENDLI_TOKEN"),
+    "jina_ai": ("JINA_AI_API_KEY", "JINA_API_KEY", "JINA_AI_TOKEN"),
+    "lambda_ai": ("LAMBDA_API_KEY",),
+    "meta_llama": ("LLAMA_API_KEY",),
+    "perplexity": ("PERPLEXITYAI_API_KEY", "PERPLEXITY_API_KEY"),
+    "replicate": ("REPLICATE_API_KEY", "REPLICATE_API_TOKEN"),
+    "text-completion-codestral": ("CODESTRAL_API_KEY",),
+    "volcengine": ("VOLCENGINE_API_KEY", "ARK_API_KEY"),
+    "voyage": ("VOYAGE_API_KEY", "VOYAGE_AI_API_KEY", "VOYAGE_AI_TOKEN"),
+    "watsonx": ("WATSONX_API_KEY", "WATSONX_APIKEY"),
+}
+"""The keys of providers that litellm alone reaches, of those that need nothing but a key."""
+
+
+def provider_named(name: str) -> Provider:
+    """Return what is known of a provider. Of one that litellm alone reaches that is what its variables are called.
+
+    >>> provider_named("deepinfra").keys, provider_named("deepinfra").base_urls
+    (('DEEPINFRA_API_KEY',), ('DEEPINFRA_API_BASE', 'DEEPINFRA_BASE_URL'))
+    """
+    upper = name.upper()
+    unlisted = Provider(None, KEYED.get(name, ()), (f"{upper}_API_BASE", f"{upper}_BASE_URL"))
+    return PROVIDERS.get(name) or FOREIGN.get(name) or unlisted
+
+
+def key_names() -> frozenset[str]:
+    """Return the names of the keys of all providers."""
+    return frozenset(key for name in (*PROVIDERS, *FOREIGN, *KEYED) for key in provider_named(name).keys)
+
 
 PARTICULAR = re.compile(
     r"^(ft:)?o\d|gpt-([5-9]|\d\d)|audio|search|realtime|deep-research|computer-use|codex|(^|/)responses/"

@@ -20,8 +20,11 @@ from tripos_runtime.models.catalog import (
     completion_name,
     is_here,
     model_error,
+    provider_named,
     require_packages,
     tariff,
+    variable,
+    variables_of,
 )
 from tripos_runtime.models.over_http import (
     SHORTEST_KEY,
@@ -40,6 +43,7 @@ from tripos_runtime.models.over_http import (
 def library() -> Any:
     """litellm, imported once, kept offline and quiet. The import costs seconds, less with the collector paused."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    os.environ["LITELLM_MODE"] = "PRODUCTION"  # otherwise it reads every `.env` above its package, or above this folder
     for limit in ("AIOHTTP_CONNECTOR_LIMIT", "AIOHTTP_CONNECTOR_LIMIT_PER_HOST"):
         os.environ.setdefault(limit, "100000")  # how many calls there are at once is the caller's to say; 0 means 100
     collecting = gc.isenabled()
@@ -85,7 +89,9 @@ class LitellmModel:
         if endpoint is None:
             self._address = address or f"the address of {provider}"
             require_packages(name, provider)
-            self._key_variables = require_key(self._asked_as, provider)
+            given, self._where = given_place(provider)
+            self._key = self._where.get("api_key", "")
+            self._key_variables = given or require_key(self._asked_as, provider)
         else:
             self._address = endpoint.base_url
             self._key_variables = endpoint.api_key_env or ""
@@ -302,11 +308,22 @@ def require_key(name: str, provider: str) -> str:
     return usual if usual in os.environ else ""
 
 
+def given_place(provider_name: str) -> tuple[str, dict[str, Any]]:
+    """Return the variable of a key that a file gives, "" if none does, and what litellm is told then, since it reads
+    the environment alone. Azure's address is not told: there litellm signs in with more than the key."""
+    provider = provider_named(provider_name)
+    found = {name: text for name, text in variables_of(provider).items() if not os.environ.get(name, "").strip()}
+    key = next((name for name in provider.keys if name in found), "")
+    address = next((found[name] for name in provider.base_urls if name in found), None)
+    told = {"api_key": found[key]} if key else {}
+    return key, told if address is None or provider_name == "azure" else {**told, "api_base": address}
+
+
 def endpoint_key(name: str, endpoint: Endpoint) -> str:
     """Return the key for an endpoint; `none` for one without. Raises `ModelError` where it is not set."""
     if endpoint.api_key_env is None:
         return "none"
-    key = os.environ.get(endpoint.api_key_env)
+    key = variable(endpoint.api_key_env)
     if not key:
         raise ModelError("R0102", f"the key for `{name}` is missing", f"set {endpoint.api_key_env}", fatal=True)
     return key

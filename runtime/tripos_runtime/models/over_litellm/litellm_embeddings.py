@@ -8,6 +8,7 @@ from tripos_runtime.models.base import FREE, Endpoint, ModelError, Price, Reply,
 from tripos_runtime.models.catalog import is_here, model_error, require_packages
 from tripos_runtime.models.over_litellm.litellm_client import (
     endpoint_key,
+    given_place,
     known_price,
     library,
     provider_of,
@@ -41,7 +42,9 @@ class LitellmEmbedding:
         if endpoint is None:
             self._address = address or f"the address of {provider}"
             require_packages(name, provider)
-            self._key_variables = require_key(name, provider)
+            given, self._where = given_place(provider)
+            self._key = self._where.get("api_key", "")
+            self._key_variables = given or require_key(name, provider)
         else:
             self._address = endpoint.base_url
             self._key_variables = endpoint.api_key_env or ""

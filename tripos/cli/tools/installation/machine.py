@@ -15,7 +15,7 @@ from importlib import metadata
 from pathlib import Path
 
 from tripos.cli.tools.installation.checks import Finding, ok, problem, warning
-from tripos.settings import SETTINGS_FILE, UNKNOWN_VARIABLE, ChosenSettings, env_files, set_variables
+from tripos.settings import SETTINGS_FILE, UNKNOWN_VARIABLE, ChosenSettings, env_files, read_env, set_variables
 from tripos.ui import Failure
 from tripos_compiler.diagnostics import counted, file_size
 from tripos_warehouse.errors import StoreError
@@ -55,9 +55,7 @@ def failed_check(failure: Failure) -> Finding:
 
 
 def _env_checks(path: Path) -> Iterator[Finding]:
-    from dotenv import dotenv_values
-
-    names = sorted(name for name, value in dotenv_values(path).items() if value)
+    names = sorted(read_env(path))
     yield ok(SETTINGS, ".env", f"{path} sets {', '.join(names) or 'nothing'}")
     if os.name == "posix" and path.stat().st_mode & 0o004:
         mend = f"chmod 600 {shlex.quote(str(path))}"
