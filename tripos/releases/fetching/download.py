@@ -28,6 +28,7 @@ from tripos.releases.manifest import Manifest, digest_of
 from tripos.settings import read_untrusted
 from tripos.ui import SOME_FAILED, Failure, first_line
 from tripos_compiler.diagnostics import duration
+from tripos_warehouse.store import panics_as_errors
 
 MOST_BYTES = 2 * 2**30
 """Of one release, or of its zip."""
@@ -146,10 +147,12 @@ class _Bucket:
         from obstore.exceptions import BaseError
 
         try:
-            found = obstore.get(self._store(), name)
-            if found.meta["size"] > most:
-                raise OSError(f"`{name}` has {found.meta['size']:,} bytes, and {most:,} are allowed")
-            return _written(path, (bytes(each) for each in found.stream(_CHUNK)), most, self.ends)
+            with panics_as_errors(hushed=True):
+                found = obstore.get(self._store(), name)
+            with panics_as_errors():
+                if found.meta["size"] > most:
+                    raise OSError(f"`{name}` has {found.meta['size']:,} bytes, and {most:,} are allowed")
+                return _written(path, (bytes(each) for each in found.stream(_CHUNK)), most, self.ends)
         except BaseError as error:
             if isinstance(error, FileNotFoundError):
                 raise
@@ -159,7 +162,7 @@ class _Bucket:
         import obstore
         from obstore.exceptions import BaseError
 
-        with suppress(BaseError, NotImplementedError):
+        with suppress(BaseError, NotImplementedError), panics_as_errors(hushed=True):
             every = (each["path"] for batch in obstore.list(self._store()) for each in batch)
             found = list(islice(takewhile(lambda _: time.monotonic() < self.ends, every), MOST_FILES + 1))
             if len(found) > MOST_FILES:

@@ -13,6 +13,7 @@ from tripos.releases.fetching.reach import TYPED, Reach
 from tripos.releases.layout import FORMAT, HUB, MANIFEST, UNLISTED
 from tripos.settings import read_untrusted
 from tripos.ui import SOME_FAILED, Failure, first_line
+from tripos_warehouse.store import panics_as_errors
 
 BAD_ZIP = (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, RuntimeError)
 """What unpacking a zip that is damaged may raise."""
@@ -117,15 +118,16 @@ def push(folder: Path, url: str) -> str:
     place = f"{url.rstrip('/')}/{folder.name}"
     listed = sorted(_files(folder), key=lambda each: (each[0] in UNLISTED, each[0] == MANIFEST, each[0]))
     try:
-        store = _store(place, make=True)
-        for name, path in listed:
-            content = path.read_bytes()
-            try:
-                obstore.put(store, name, content, mode="create")
-            except AlreadyExistsError as error:
-                if bytes(obstore.get(store, name).bytes()) != content:
-                    message = f"`{place}/{name}` is there already, with other content"
-                    raise Failure("S0850", message, "a release is never changed: push it elsewhere") from error
+        with panics_as_errors(hushed=True):
+            store = _store(place, make=True)
+            for name, path in listed:
+                content = path.read_bytes()
+                try:
+                    obstore.put(store, name, content, mode="create")
+                except AlreadyExistsError as error:
+                    if bytes(obstore.get(store, name).bytes()) != content:
+                        message = f"`{place}/{name}` is there already, with other content"
+                        raise Failure("S0850", message, "a release is never changed: push it elsewhere") from error
     except (BaseError, ValueError, OSError) as error:
         raise Failure("S0850", f"cannot write to `{place}`: {first_line(error)}", _HINT, SOME_FAILED) from error
     return place
