@@ -80,9 +80,8 @@ def load_env(folder: Path, trust: Trust = TRUSTED) -> dict[str, str]:
         taken.append(file := _allowed(said, key_names() | _own_keys(folder)))
         refused = [name for name in said if name not in file and not os.environ.get(name, "").strip()]
         if refused:
-            names = ", ".join(f"`{name}`" for name in refused[:MOST_NAMES])
-            more = f" and {len(refused) - MOST_NAMES} more" if len(refused) > MOST_NAMES else ""
-            message = f"{path} sets variables that no file sets for Tripos: {names}{more}"
+            shown = [*(f"`{name}`" for name in refused[:MOST_NAMES]), *(["…"] if len(refused) > MOST_NAMES else [])]
+            message = f"{path} sets variables that no file sets for Tripos: {', '.join(shown)}"
             hint = "export those that you need; what a file `.env` may set is listed in docs/settings.md"
             show_diagnostic("warning", UNKNOWN_VARIABLE, message, hint)
     give_variables(taken)

@@ -252,6 +252,12 @@ def _connected(url: SplitResult, reach: Reach) -> http.client.HTTPConnection:
     return connection
 
 
+_GLOBAL = ipaddress.ip_network("2000::/3")
+"""The addresses of version 6 that are given out to the public."""
+_TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
+"""What a translator makes of addresses of version 4."""
+
+
 def is_public(address: str) -> bool:
     """Return true if an address is one of the public internet.
 
@@ -261,8 +267,10 @@ def is_public(address: str) -> bool:
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address):
         inner = [ip.ipv4_mapped, ip.sixtofour, *(ip.teredo or ())]
-        if ip in ipaddress.ip_network("64:ff9b::/96"):
+        if ip in _TRANSLATED:
             inner.append(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF))
+        elif ip not in _GLOBAL and ip.ipv4_mapped is None:
+            return False
         if any(each is not None and not is_public(str(each)) for each in inner):
             return False
     return ip.is_global and not ip.is_multicast

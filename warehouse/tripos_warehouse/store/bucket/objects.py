@@ -64,7 +64,7 @@ class Objects:
         """True once a call came to an end: then its client takes the settings and the credentials."""
 
     @classmethod
-    def at(cls, address: str) -> Objects:
+    def at(cls, address: str, patience_s: float = PATIENCE_S) -> Objects:
         """Return the objects at an address. Credentials and the endpoint come from the environment of the user alone.
 
         Raises `StoreError` S0110 where the address is none.
@@ -75,7 +75,7 @@ class Objects:
         options: Any = {"timeout": "20s", "connect_timeout": "5s"} | ({"allow_http": True} if plain else {})
         try:
             with panics_as_errors(hushed=True):
-                return cls(from_url(address, client_options=options, retry_config=_RETRIES), address)
+                return cls(from_url(address, client_options=options, retry_config=_RETRIES), address, patience_s)
         except (BaseError, ValueError) as error:
             raise _out_of_reach(address, error) from error
 
