@@ -254,6 +254,8 @@ def _connected(url: SplitResult, reach: Reach) -> http.client.HTTPConnection:
 
 _GLOBAL = ipaddress.ip_network("2000::/3")
 """The addresses of version 6 that are given out to the public."""
+_OF_MACHINES = [*map(ipaddress.ip_network, ("192.0.0.0/24", "168.63.129.16/32"))]
+"""Addresses at which clouds serve their own machines, and which `ipaddress` of some version takes for public ones."""
 _TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
 """What a translator makes of addresses of version 4."""
 
@@ -273,7 +275,7 @@ def is_public(address: str) -> bool:
             return False
         if any(each is not None and not is_public(str(each)) for each in inner):
             return False
-    return ip.is_global and not ip.is_multicast
+    return ip.is_global and not ip.is_multicast and not any(ip in network for network in _OF_MACHINES)
 
 
 def _origin(url: str) -> tuple[str, str]:
