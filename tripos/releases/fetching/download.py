@@ -28,7 +28,6 @@ from tripos.releases.manifest import Manifest, digest_of
 from tripos.settings import read_untrusted
 from tripos.ui import SOME_FAILED, Failure, first_line
 from tripos_compiler.diagnostics import duration
-from tripos_warehouse.store import panics_as_errors
 
 MOST_BYTES = 2 * 2**30
 """Of one release, or of its zip."""
@@ -146,6 +145,8 @@ class _Bucket:
         import obstore
         from obstore.exceptions import BaseError
 
+        from tripos_warehouse.store import panics_as_errors
+
         try:
             with panics_as_errors(hushed=True):
                 found = obstore.get(self._store(), name)
@@ -161,6 +162,8 @@ class _Bucket:
     def names(self) -> list[str]:
         import obstore
         from obstore.exceptions import BaseError
+
+        from tripos_warehouse.store import panics_as_errors
 
         with suppress(BaseError, NotImplementedError), panics_as_errors(hushed=True):
             every = (each["path"] for batch in obstore.list(self._store()) for each in batch)

@@ -13,7 +13,6 @@ from tripos.releases.fetching.reach import TYPED, Reach
 from tripos.releases.layout import FORMAT, HUB, MANIFEST, UNLISTED
 from tripos.settings import read_untrusted
 from tripos.ui import SOME_FAILED, Failure, first_line
-from tripos_warehouse.store import panics_as_errors
 
 BAD_ZIP = (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, RuntimeError)
 """What unpacking a zip that is damaged may raise."""
@@ -114,6 +113,8 @@ def push(folder: Path, url: str) -> str:
         return push_to_hub(folder, url)
     import obstore
     from obstore.exceptions import AlreadyExistsError, BaseError
+
+    from tripos_warehouse.store import panics_as_errors
 
     place = f"{url.rstrip('/')}/{folder.name}"
     listed = sorted(_files(folder), key=lambda each: (each[0] in UNLISTED, each[0] == MANIFEST, each[0]))
