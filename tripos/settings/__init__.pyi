@@ -21,7 +21,7 @@ from .env_file import (
     UNKNOWN_VARIABLE as UNKNOWN_VARIABLE,
     env_files as env_files,
     load_env as load_env,
-    read_env as read_env,
+    split_env as split_env,
 )
 from .environment import (
     check_language as check_language,

@@ -52,7 +52,7 @@ def _stays(path: Path) -> bool:
     return path.resolve().parent == path.parent.resolve()
 
 
-def read_env(path: Path) -> dict[str, str]:
+def _read(path: Path) -> dict[str, str]:
     """Return what a file `.env` sets, and to what. Nothing of a value is replaced: `${HOME}` is six letters and signs.
     Raises `Failure` R0203."""
     from dotenv import dotenv_values  # few folders have such a file
@@ -73,13 +73,16 @@ def load_env(folder: Path, trust: Trust = TRUSTED) -> dict[str, str]:
     taken = []
     for path in () if trust.untrusted else _there(folder):
         if not _stays(path):
-            message = f"{path} is not read: it is a link to a file of another folder"
-            show_diagnostic("warning", UNKNOWN_VARIABLE, message, "copy the file, or export its variables")
+            if (path,) not in _told:
+                _told.add((path,))
+                message = f"{path} is not read: it is a link to a file of another folder"
+                show_diagnostic("warning", UNKNOWN_VARIABLE, message, "copy the file, or export its variables")
             continue
-        said = read_env(path)
-        taken.append(file := _allowed(said, key_names() | _own_keys(folder)))
-        refused = [name for name in said if name not in file and not os.environ.get(name, "").strip()]
-        if refused:
+        file, refused = split_env(path, folder)
+        taken.append(file)
+        refused = [name for name in refused if not os.environ.get(name, "").strip()]
+        if refused and (path, *refused) not in _told:
+            _told.add((path, *refused))
             shown = [*(f"`{name}`" for name in refused[:MOST_NAMES]), *(["…"] if len(refused) > MOST_NAMES else [])]
             message = f"{path} sets variables that no file sets for Tripos: {', '.join(shown)}"
             hint = "export those that you need; what a file `.env` may set is listed in docs/settings.md"
@@ -88,13 +91,20 @@ def load_env(folder: Path, trust: Trust = TRUSTED) -> dict[str, str]:
     return every_variable()
 
 
-def _allowed(said: Mapping[str, str], keys: frozenset[str]) -> dict[str, str]:
-    """Return the variables of a file that count."""
+_told: set[tuple[Path | str, ...]] = set()
+"""The files, each with the variables that are passed over, that this process has warned of."""
+
+
+def split_env(path: Path, folder: Path) -> tuple[dict[str, str], list[str]]:
+    """Return the variables of a file `.env` that count in a folder, and the names of those that do not. Raises
+    `Failure` R0203."""
+    said, keys = _read(path), key_names() | _own_keys(folder)
     names = {name for name in said if name in keys}
     for provider in (*PROVIDERS.values(), *FOREIGN.values()):
         if gives(said, provider):
             names.update(provider.beside_key)
-    return {name: text for name, text in said.items() if name in names or may_stand_in_a_file(name, text)}
+    taken = {name: text for name, text in said.items() if name in names or may_stand_in_a_file(name, text)}
+    return taken, [name for name in said if name not in taken]
 
 
 def _own_keys(folder: Path) -> frozenset[str]:
