@@ -201,6 +201,13 @@ def test_nothing_of_a_value_is_replaced(tmp_path: Path, monkeypatch: pytest.Monk
         assert load_env(tmp_path)["OPENAI_API_KEY"] == form.strip('"')
 
 
+def test_a_key_is_no_reference_to_a_file_or_another_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WATSONX_API_KEY", raising=False)
+    for text in ("oidc/file//root/.ssh/id_rsa", "oidc/env/AWS_SECRET_ACCESS_KEY", "os.environ/AWS_SECRET_ACCESS_KEY"):
+        written(tmp_path, {"WATSONX_API_KEY": f"' {text}'"})
+        assert "WATSONX_API_KEY" not in load_env(tmp_path)
+
+
 def test_a_key_of_an_endpoint_goes_to_that_endpoint_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("LD_PRELOAD", "OPENAI_BASE_URL", "MY_KEY", "OTHER_KEY"):
         monkeypatch.delenv(name, raising=False)

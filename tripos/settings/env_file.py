@@ -34,6 +34,8 @@ NAME = ".env"
 MOST_BYTES = 2**20
 MOST_NAMES = 20
 """So many variables are named that a file must not set."""
+REFERENCES = ("oidc/", "os.environ/")
+"""Values that begin so litellm takes for a file, another variable or a service from which it gets the key."""
 
 
 def env_files(folder: Path) -> list[Path]:
@@ -63,7 +65,7 @@ def _read(path: Path) -> dict[str, str]:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise Failure("R0203", f"cannot read {path}: {reason}", "mend the file, or take it away") from error
     found = dotenv_values(stream=StringIO(text), interpolate=False)
-    return {name: value for name, value in found.items() if value is not None and value.strip()}
+    return {name: text for name, value in found.items() if (text := (value or "").strip())}
 
 
 def load_env(folder: Path, trust: Trust = TRUSTED) -> dict[str, str]:
@@ -99,7 +101,7 @@ def split_env(path: Path, folder: Path) -> tuple[dict[str, str], list[str]]:
     """Return the variables of a file `.env` that count in a folder, and the names of those that do not. Raises
     `Failure` R0203."""
     said, keys = _read(path), key_names() | _own_keys(folder)
-    names = {name for name in said if name in keys}
+    names = {name for name, text in said.items() if name in keys and not text.startswith(REFERENCES)}
     for provider in (*PROVIDERS.values(), *FOREIGN.values()):
         if gives(said, provider):
             names.update(provider.beside_key)
