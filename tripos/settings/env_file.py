@@ -104,7 +104,7 @@ def split_env(path: Path, folder: Path) -> tuple[dict[str, str], list[str]]:
     names = {name for name, text in said.items() if name in keys and not text.startswith(REFERENCES)}
     for provider in (*PROVIDERS.values(), *FOREIGN.values()):
         if gives(said, provider):
-            names.update(provider.beside_key)
+            names.update(name for name in provider.beside_key if said.get(name, "").isprintable())
     taken = {name: text for name, text in said.items() if name in names or may_stand_in_a_file(name, text)}
     return taken, [name for name in said if name not in taken]
 

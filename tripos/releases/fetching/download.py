@@ -12,6 +12,7 @@ import socket
 import ssl
 import threading
 import time
+import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ LONGEST_S = 600.0
 SILENT_S = 20.0
 MOST_REDIRECTS = 5
 MOST_FILES = 100_000
+MOST_FOLDERS = 100
 STORES = ("s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss", "file")
 _CHUNK = 2**20
 _HINT = "give a folder, a zip, or a URL such as s3://bucket/releases/NAME-1.0.0"
@@ -78,15 +80,21 @@ def download_from(remote: Remote, url: str, folder: Path, sha256: str | None = N
         names = []
     # A web server lists nothing: what was added to a release there is not seen, nor read.
     names += remote.names()
-    left = MOST_BYTES - len(raw)
+    left, root, seen = MOST_BYTES - len(raw), folder.resolve(), {MANIFEST.casefold()}
     for name in dict.fromkeys((*names, *UNLISTED)):
         if name == MANIFEST:
             continue
-        target = folder / name
-        if not target.resolve().is_relative_to(folder.resolve()):
-            raise Failure("S0851", f"`{url}` names a file outside of it: `{name}`", _HINT, SOME_FAILED)
-        target.parent.mkdir(parents=True, exist_ok=True)
         try:
+            target = (folder / name).resolve()
+            if root not in target.parents:
+                raise Failure("S0851", f"`{url}` names a file outside of it: `{name}`", _HINT, SOME_FAILED)
+            same = unicodedata.normalize("NFC", str(target.relative_to(root))).casefold()
+            if same in seen:  # also the manifest, which was held to its digest
+                raise Failure("S0851", f"`{url}` has two files of the name `{name}`", _HINT, SOME_FAILED)
+            seen.add(same)
+            if len(target.parts) - len(root.parts) > MOST_FOLDERS:
+                raise OSError(f"more than {MOST_FOLDERS} folders in each other")
+            target.parent.mkdir(parents=True, exist_ok=True)
             left -= remote.save(name, target, left)
         except FileNotFoundError:
             continue  # verifying says so
