@@ -13,6 +13,7 @@ import obstore
 import pytest
 
 from tests.lengths import sized
+from tripos.cli.main import run_command
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.bucket.objects import Objects
 from tripos_warehouse.store.bucket.panics import ClientPanicError, panics_as_errors
@@ -87,8 +88,9 @@ def test_drawn_settings_of_object_stores_end_in_errors_with_codes(
 
 
 def test_a_panic_is_an_error_and_says_nothing_itself(
-    token: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    token: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://127.0.0.1:9/x")
     monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", str(token))
     monkeypatch.setenv("AWS_REGION", "us-east-1")
@@ -97,6 +99,10 @@ def test_a_panic_is_an_error_and_says_nothing_itself(
     with pytest.raises(StoreError, match="its client failed over a setting or a credential: request must be valid"):
         Objects.at("s3://b/x").get("a")
     assert capfd.readouterr() == ("", "")
+    assert run_command(("list", "--store", "s3://b/x")) == 2
+    out, err = capfd.readouterr()
+    assert out == "" and err.startswith("error[S0110]: `s3://b/x` is out of reach: its client failed over a setting")
+    assert "panicked" not in err and len(err.splitlines()) == 3
 
 
 def test_other_words_on_standard_error_come_out_and_other_exceptions_stay(capfd: pytest.CaptureFixture[str]) -> None:
