@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import socket
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +17,9 @@ from tests.each import each
 from tripos_compiler.plan import Settings
 from tripos_runtime.models import Endpoint, Message, ModelError, Reply, Request, open_model
 from tripos_runtime.models.catalog.errors import scrub
-from tripos_runtime.models.over_litellm.litellm_client import library, settings_of
+from tripos_runtime.models.catalog.providers import FOREIGN, KEYED, PROVIDERS
+from tripos_runtime.models.catalog.variables import give_variables
+from tripos_runtime.models.over_litellm.litellm_client import given_place, library, settings_of
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
 USAGE = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
@@ -275,3 +279,30 @@ def test_closing_one_model_leaves_the_others_open() -> None:
         return texts
 
     assert asyncio.run(go()) == ["hello", "hello", "hello"]
+
+
+def test_the_keys_of_providers_are_called_as_litellm_calls_them() -> None:
+    folder = Path(library().__file__).parent
+    files = [path for path in folder.rglob("*") if path.suffix in (".py", ".json") and "proxy" not in path.parts]
+    texts = "\n".join(path.read_text("utf-8") for path in files if path.stat().st_size < 2**21)
+    names = {name for names in KEYED.values() for name in names}
+    assert {name for name in names if not re.search(rf"[\"']{name}[\"']", texts)} == set()
+    assert not KEYED.keys() & {*PROVIDERS, *FOREIGN}
+
+
+@pytest.mark.parametrize("provider", KEYED)
+def test_a_key_that_a_file_gives_is_told_to_litellm_and_stays_out_of_the_environment(
+    provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in KEYED[provider]:
+        monkeypatch.delenv(name, raising=False)
+    before = dict(os.environ)
+    give_variables([{KEYED[provider][0]: "sk-of-the-file"}])
+    try:
+        assert given_place(provider) == {"api_key": "sk-of-the-file"}
+        monkeypatch.setenv(KEYED[provider][-1], "sk-of-the-environment")
+        assert given_place(provider) == {}
+    finally:
+        give_variables([])
+    monkeypatch.delenv(KEYED[provider][-1])
+    assert dict(os.environ) == before

@@ -66,7 +66,9 @@ class GradingPage:
             row = next(row for row in self.assignment.batch.rows if row.row == said["row"])
             at = self.now().isoformat(timespec="seconds")
             if "rationale" in said:
-                text = str(said["rationale"]).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+                if not isinstance(said["rationale"], str):
+                    raise TypeError("a rationale is a text")
+                text = said["rationale"].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
                 self.grades.explain(row.row, text[:LONGEST_RATIONALE], at)
             else:
                 self.grades.grade(row.row, said["metric"], _value(row, said), at)

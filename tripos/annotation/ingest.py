@@ -100,7 +100,7 @@ def read_value(mark: WantedGrade, value: Any) -> float | str:
         except ValueError:
             number = None
     if number is None or not math.isfinite(number):
-        shown = " ".join(str(value).split())
+        shown = " ".join((str(value) if isinstance(value, str | int | float) else type(value).__name__).split())
         shown = f"`{shown if len(shown) <= 40 else shown[:39] + '…'}`"
         return f"{shown} is not on the scale: {mark.scale}" if mark.choices else f"{shown} is no number"
     if not mark.allows(number):

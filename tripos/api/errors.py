@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tripos.settings import key_values, without_keys
 from tripos.ui import Failure
+from tripos_runtime.models.catalog import every_variable
 
 if TYPE_CHECKING:
     from tripos.api.run import Run
@@ -73,7 +73,7 @@ def raised_as(kind: type[TriposError]) -> Iterator[None]:
 
 def for_python(text: str) -> str:
     """Write a message for Python: with parameters instead of options, and without any key."""
-    return in_python(without_keys(text, key_values(os.environ)))
+    return in_python(without_keys(text, key_values(every_variable())))
 
 
 _PARAMETERS = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from functools import cache, cached_property
 from pathlib import Path
@@ -31,7 +30,7 @@ from tripos_runtime.asking import CallCounters
 from tripos_runtime.datasets import NotApproved, Shard
 from tripos_runtime.drivers import PreparedRun, RunInputs, prepare_run
 from tripos_runtime.models import Model, open_embedding, open_model
-from tripos_runtime.models.catalog import PROVIDERS
+from tripos_runtime.models.catalog import PROVIDERS, variables_of
 from tripos_runtime.models.unopened import Refuses, nothing, refusing, takes_medium
 from tripos_runtime.roles import BindingError, NoEmbedding, RoleBinding
 from tripos_runtime.scheduling import Budget, BudgetError, Limits
@@ -77,7 +76,7 @@ def lock_now(plan: Plan, binding: RoleBinding, config: Config, *, served: bool =
     from tripos.api.forecast import known_prices
     from tripos.releases import lock_of, served_in
 
-    addresses = known_addresses(binding.every, config, os.environ)
+    addresses = known_addresses(binding.every, config)
     try:
         known = served_in(Path(config.store)) if served else {}
         return lock_of(plan, binding, known_prices(binding, config), addresses, known)
@@ -85,7 +84,7 @@ def lock_now(plan: Plan, binding: RoleBinding, config: Config, *, served: bool =
         raise Failure(error.code, error.message, error.hint) from error
 
 
-def known_addresses(models: Iterable[str], config: Config, environ: Mapping[str, str]) -> dict[str, str]:
+def known_addresses(models: Iterable[str], config: Config, environ: Mapping[str, str] | None = None) -> dict[str, str]:
     """By model, the address that `tripos.toml` or the environment says, without a user and a password in it.
 
     >>> known_addresses(["openai/gpt-4o"], Config(), {"OPENAI_BASE_URL": "https://me:secret@proxy.example/v1/"})
@@ -95,8 +94,9 @@ def known_addresses(models: Iterable[str], config: Config, environ: Mapping[str,
     for name in models:
         provider = name.partition("/")[0]
         set_here = config.endpoints.get(name) or config.endpoints.get(provider)
-        variables = PROVIDERS[provider].base_urls if provider in PROVIDERS else ()
-        said = set_here.base_url if set_here is not None else next(filter(None, map(environ.get, variables)), None)
+        told = variables_of(PROVIDERS[provider], environ) if provider in PROVIDERS else {}
+        names = PROVIDERS[provider].base_urls if told else ()
+        said = set_here.base_url if set_here is not None else next(filter(None, map(told.get, names)), None)
         if said is not None:
             found[name] = _bare(said)
     return found

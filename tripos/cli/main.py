@@ -62,8 +62,10 @@ def run_command(arguments: Sequence[str]) -> int:
         place = error.__traceback__
         while place is not None and place.tb_next is not None:
             place = place.tb_next
+        from tripos_runtime.models.catalog import every_variable
+
         where = f"{place.tb_frame.f_globals.get('__name__')}:{place.tb_lineno}" if place is not None else "?"
-        shown = without_keys(f"{type(error).__name__}: {error}", key_values(os.environ))
+        shown = without_keys(f"{type(error).__name__}: {error}", key_values(every_variable()))
         show_message(f"internal error: {shown} ({where})", stderr=True)
         show_message(f"  help: {BUG}; TRIPOS_DEBUG=1 shows the whole trace", stderr=True)
         return 70

@@ -17,17 +17,20 @@ from .division import (
     divided as divided,
     divided_budget as divided_budget,
 )
+from .env_file import (
+    UNKNOWN_VARIABLE as UNKNOWN_VARIABLE,
+    env_files as env_files,
+    load_env as load_env,
+    split_env as split_env,
+)
 from .environment import (
     check_language as check_language,
     set_variables as set_variables,
 )
 from .load import (
-    UNKNOWN_VARIABLE as UNKNOWN_VARIABLE,
     ChosenSettings as ChosenSettings,
     chosen_settings as chosen_settings,
-    env_files as env_files,
     load_config as load_config,
-    load_env as load_env,
     load_settings as load_settings,
     project_settings as project_settings,
     value_fault as value_fault,

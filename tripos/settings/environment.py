@@ -34,6 +34,10 @@ VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """Variable to the setting that it stands for."""
 LISTS = frozenset({"TRIPOS_MODEL", "TRIPOS_BUDGET", "TRIPOS_DENY", "TRIPOS_REUSE"})
 """Several values are divided by commas; folders of data as in `PATH`."""
+OF_A_FILE = (*sorted(VARIABLES.keys() - {"TRIPOS_STORE", "TRIPOS_REUSE", "TRIPOS_DATA"}), PROFILE)
+"""The variables that a file `.env` may set besides roles and the keys of providers: none names a file or a program."""
+READ_FILES = ("local/", "replay/", "reward/")
+"""The beginnings of models that a file `.env` may not name: they are files."""
 OTHERS = frozenset({PROFILE, LANGUAGE, "TRIPOS_UNTRUSTED", "TRIPOS_DEBUG", "TRIPOS_KEY_PASSWORD"})
 GOLDEN = "_GOLDEN"
 """What the tests of Tripos are steered by ends so."""
@@ -68,6 +72,18 @@ def set_variables(environ: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, 
     for name in sorted(environ):
         if name.startswith(ROLE) and len(name) > len(ROLE) and environ[name].strip():
             yield name, ("roles", name.removeprefix(ROLE).lower()), environ[name].strip()
+
+
+def may_stand_in_a_file(name: str, text: str) -> bool:
+    """Return true if a file `.env` may set a variable of settings to a text.
+
+    >>> may_stand_in_a_file("TRIPOS_ROLE_JUDGE", "openai/gpt-4o"), may_stand_in_a_file("TRIPOS_STORE", "s3://b/x")
+    (True, False)
+    """
+    role = name.startswith(ROLE) and len(name) > len(ROLE)
+    if role or name == "TRIPOS_MODEL":
+        return not any(each.strip().startswith(READ_FILES) for each in text.split(","))
+    return name in OF_A_FILE
 
 
 def variable_of(place: tuple[str, ...], environ: Mapping[str, str]) -> str | None:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from tripos.settings.api_keys import HIDDEN, is_key_like, key_values, keys_in, without_keys
 from tripos.settings.config import SHORT, TYPED, Config, ProfileSettings, at_length, find_file
+from tripos.settings.env_file import UNKNOWN_VARIABLE, load_env
 from tripos.settings.environment import PROFILE, settings_in, unknown_variables, variable_of
 from tripos.settings.toml_lines import find_line, read_toml
 from tripos.settings.trust import trust_of
@@ -23,10 +24,6 @@ from tripos_compiler.diagnostics import nearest, not_utf8
 from tripos_compiler.source import dataclass
 from tripos_runtime.datasets import TRUSTED, Trust
 
-UNKNOWN_VARIABLE = "W1208"
-OWN_VARIABLES = ("BROWSER", "DYLD_", "GIT_", "HOME", "LD_", "LOCALAPPDATA", "PATH", "PYTHON", "USERPROFILE", "XDG_")
-"""The beginnings of names of variables that say where programs, code and the files of a user are. Of a file `.env` they
-are passed over: the folder may come from somebody else, whose Python would be executed as one's own."""
 MERGED = ("roles", "endpoints", "prices", "programs", "limits", "check", "cluster")
 """Tables of which a later layer replaces entries; any other setting it replaces whole."""
 OPTIONS: Mapping[str, tuple[str, ...]] = {
@@ -76,49 +73,19 @@ def load_config(
 
 
 def chosen_settings(options: Namespace, folder: Path | None = None) -> ChosenSettings:
-    """Return the settings of a command: reads `.env` into the environment, then everything in its order, options last.
-    Warns on standard error of variables that are called like ours and are none. Raises `Failure`."""
+    """Return the settings of a command: reads `.env`, then everything in its order, options last. Warns on standard
+    error of variables that are called like ours and are none. Raises `Failure`."""
     folder, trust = folder or Path.cwd(), trust_of(options)
-    load_env(folder, trust)
-    chosen = load_settings(folder, profile=getattr(options, "profile", None), environ=os.environ, trust=trust)
+    environ = load_env(folder, trust)
+    chosen = load_settings(folder, profile=getattr(options, "profile", None), environ=environ, trust=trust)
     for message, hint in chosen.warnings:
         show_diagnostic("warning", UNKNOWN_VARIABLE, message, hint)
     return replace(chosen, config=with_options(chosen.config, options))
 
 
-def env_files(folder: Path) -> list[Path]:
-    """Return the files `.env` that are read: of the folder, then of that of `tripos.toml`."""
-    found = find_file(folder)
-    folders = dict.fromkeys([folder.absolute(), *([found.parent] if found is not None else [])])
-    return [each / ".env" for each in folders if (each / ".env").is_file()]
-
-
-def load_env(folder: Path, trust: Trust = TRUSTED) -> None:
-    """Set the variables of the files `.env`; what the environment has already stays. In the folder of a stranger they
-    are not read. Warns on standard error of variables that are passed over."""
-    for path in () if trust.untrusted else env_files(folder):
-        from dotenv import dotenv_values, load_dotenv  # few folders have such a file
-
-        try:
-            passed = [name for name in dotenv_values(path) if _is_own(name) and name not in os.environ]
-            load_dotenv(path)
-            for name in passed:
-                os.environ.pop(name, None)
-                message = f"{path} sets the variable `{name}`, which no file sets for Tripos"
-                show_diagnostic("warning", UNKNOWN_VARIABLE, message, "set it in the environment, or remove the line")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-            raise Failure("R0203", f"cannot read {path}: {reason}", "mend the file, or take it away") from error
-
-
-def _is_own(name: str) -> bool:
-    return name.upper().startswith(OWN_VARIABLES)
-
-
 def project_settings(folder: Path, profile: str | None = None, trust: Trust = TRUSTED) -> ChosenSettings:
-    """Read `.env` into the environment, and the settings that hold in a folder. Raises `Failure`."""
-    load_env(folder, trust)
-    return load_settings(folder, profile=profile, environ=os.environ, trust=trust)
+    """Read `.env`, and the settings that hold in a folder. Raises `Failure`."""
+    return load_settings(folder, profile=profile, environ=load_env(folder, trust), trust=trust)
 
 
 def with_options(config: Config, options: Namespace) -> Config:

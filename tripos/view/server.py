@@ -37,6 +37,9 @@ POLICY = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+PATH = re.compile(r"[\w~-][\w.~-]*(?:/[\w~-][\w.~-]*)*")
+"""The paths that are looked at: of names that no system of files takes for anything else."""
+LONGEST_PATH = 500
 MEDIUM = re.compile(r"media/(?P<sha256>[0-9a-f]{64})")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -93,13 +96,14 @@ LOG = logging.getLogger(__name__)
 
 
 def runner_of(app: web.Application) -> web.AppRunner:
-    """Return what serves the application. It logs failures of ours, and not what visitors send that is no HTTP."""
+    """Return what serves the application. It logs failures of ours, and neither what visitors send that is no HTTP nor
+    that they left."""
     LOG.addFilter(_told)
     return web.AppRunner(app, access_log=None, logger=LOG)
 
 
 def _told(record: logging.LogRecord) -> bool:
-    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+    return not (record.exc_info and isinstance(record.exc_info[1], (HttpProcessingError, ConnectionError)))
 
 
 def app_of(files: ServedFiles, token: str, taker: Taker | None = None) -> web.Application:
@@ -121,6 +125,8 @@ def app_of(files: ServedFiles, token: str, taker: Taker | None = None) -> web.Ap
 
     async def part(request: web.Request) -> web.StreamResponse:
         path = request.match_info.get("path") or "index.html"
+        if len(path) > LONGEST_PATH or PATH.fullmatch(path) is None:
+            raise web.HTTPNotFound
         if path in PAGE:
             return web.Response(
                 body=page_part(path), content_type=PAGE[path], charset="utf-8", headers={"Cache-Control": "no-cache"}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+from collections.abc import Mapping
+from dataclasses import field
 from typing import Any
 
 from tripos.api.compilation import CompiledSpec
@@ -38,6 +40,8 @@ class WorkerAssignment:
     """How many workers of the run have died so far."""
     budget: tuple[float | None, int | None, int | None] | None
     """The bounds of the budget in USD, tokens and calls."""
+    variables: tuple[Mapping[str, str], ...] = field(default=(), repr=False)
+    """Those that files `.env` gave to the run."""
 
 
 @dataclass(frozen=True)

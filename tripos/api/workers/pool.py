@@ -35,6 +35,7 @@ from tripos.ui import SOME_FAILED, Failure
 from tripos_compiler.source import dataclass
 from tripos_runtime.asking import CallCounters
 from tripos_runtime.drivers import part_size
+from tripos_runtime.models.catalog import given_variables
 from tripos_runtime.scheduling import Limits, Snapshot
 
 IN_VAIN = 3
@@ -111,8 +112,9 @@ class WorkerPool:
             size, self._reading = 1, ReadingDesk(job, job.settler)  # neighbours in the order go to different workers
         bounds = None if job.budget is None else (job.budget.usd, job.budget.tokens, job.budget.calls)
         self._assignment = WorkerAssignment(
-            self._spec, self._choices, self._config, job.run_id, job.origin, size, 0, self.workers, 0, bounds
-        )
+            self._spec, self._choices, self._config, job.run_id, job.origin, size, 0, self.workers, 0, bounds,
+            given_variables(),
+        )  # fmt: skip
         try:
             for number in range(self.workers):
                 await self._start(number)

@@ -38,6 +38,7 @@ from tripos_runtime.asking import CallCounters
 from tripos_runtime.asking.functions import PluginError
 from tripos_runtime.drivers import Share
 from tripos_runtime.models import ModelError
+from tripos_runtime.models.catalog import give_variables
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store
 
@@ -111,6 +112,7 @@ class _Worker:
     async def work(self) -> WorkerEnded:
         """Make the calls of this worker's share. Raises what preparing a run and opening a store raise."""
         given = self.assignment
+        give_variables(given.variables)
         config = given.config.model_copy(update={"budget": ()})
         prepared = prepare(given.spec, given.choices, config, approved=False)
         store, tally = Store.open(config.store, create=False), CallCounters()

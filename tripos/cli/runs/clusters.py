@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from tripos.runs.clusters import (
 )
 from tripos.settings import ChosenSettings, check_divisible, chosen_settings, limits_of
 from tripos.ui import GOOD, SOME_FAILED, USAGE, Failure, show_message, show_text
+from tripos_runtime.models.catalog import every_variable
 
 PROGRAMS = {"slurm": ("sbatch",), "k8s": ("kubectl", "create", "-f", "-")}
 OF_CLUSTERS = ("submit", "write", "shards", "time_limit", "image")
@@ -105,7 +105,7 @@ def _text(on: str, sharding: Sharding, chosen: ChosenSettings) -> str:
     """Return the script or the manifest."""
     if on == "slurm":
         return array_script(sharding, Path.cwd())
-    return manifest_text(job_manifest(sharding, chosen.config.store, os.environ))
+    return manifest_text(job_manifest(sharding, chosen.config.store, every_variable()))
 
 
 def _write(path: Path, text: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from tripos.settings import (
 )
 from tripos.ui import GOOD, SOME_FAILED, Failure, harmless, is_colored, print_json, show_text, terminal_width
 from tripos_compiler.diagnostics import localized
+from tripos_runtime.models.catalog import every_variable
 
 MOST = 80
 """Columns of a line, however wide the terminal is."""
@@ -63,18 +63,19 @@ def _checks(options: Namespace, roles: dict[str, list[str]]) -> tuple[list[Findi
     readable = True
     try:
         trust = trust_of(options)
-        load_env(folder, trust)
-        chosen = load_settings(folder, profile=options.profile, environ=os.environ, trust=trust)
-        checks += project_checks(chosen, folder, os.environ)
+        environ = load_env(folder, trust)
+        chosen = load_settings(folder, profile=options.profile, environ=environ, trust=trust)
+        checks += project_checks(chosen, folder, environ)
     except Failure as failure:
-        chosen = ChosenSettings(Config(), secrets=key_values(os.environ))
+        environ = every_variable()
+        chosen = ChosenSettings(Config(), secrets=key_values(environ))
         checks.append(failed_check(failure))
         readable = False
     config = with_options(chosen.config, options)
     checks.insert(of_machine, sandbox_check(config))
     table = role_table(config, _names(options.model), roles)
     if readable or table:  # settings that cannot be read may name models
-        checks += model_checks(table, config, os.environ, ask=options.ask)
+        checks += model_checks(table, config, environ, ask=options.ask)
     checks += store_checks(config.store, folder)
     return checks, chosen.secrets
 

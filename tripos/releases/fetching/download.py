@@ -12,6 +12,7 @@ import socket
 import ssl
 import threading
 import time
+import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ LONGEST_S = 600.0
 SILENT_S = 20.0
 MOST_REDIRECTS = 5
 MOST_FILES = 100_000
+MOST_FOLDERS = 100
 STORES = ("s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss", "file")
 _CHUNK = 2**20
 _HINT = "give a folder, a zip, or a URL such as s3://bucket/releases/NAME-1.0.0"
@@ -78,15 +80,21 @@ def download_from(remote: Remote, url: str, folder: Path, sha256: str | None = N
         names = []
     # A web server lists nothing: what was added to a release there is not seen, nor read.
     names += remote.names()
-    left = MOST_BYTES - len(raw)
+    left, root, seen = MOST_BYTES - len(raw), folder.resolve(), {MANIFEST.casefold()}
     for name in dict.fromkeys((*names, *UNLISTED)):
         if name == MANIFEST:
             continue
-        target = folder / name
-        if not target.resolve().is_relative_to(folder.resolve()):
-            raise Failure("S0851", f"`{url}` names a file outside of it: `{name}`", _HINT, SOME_FAILED)
-        target.parent.mkdir(parents=True, exist_ok=True)
         try:
+            target = (folder / name).resolve()
+            if root not in target.parents:
+                raise Failure("S0851", f"`{url}` names a file outside of it: `{name}`", _HINT, SOME_FAILED)
+            same = unicodedata.normalize("NFC", str(target.relative_to(root))).casefold()
+            if same in seen:  # also the manifest, which was held to its digest
+                raise Failure("S0851", f"`{url}` has two files of the name `{name}`", _HINT, SOME_FAILED)
+            seen.add(same)
+            if len(target.parts) - len(root.parts) > MOST_FOLDERS:
+                raise OSError(f"more than {MOST_FOLDERS} folders in each other")
+            target.parent.mkdir(parents=True, exist_ok=True)
             left -= remote.save(name, target, left)
         except FileNotFoundError:
             continue  # verifying says so
@@ -145,11 +153,15 @@ class _Bucket:
         import obstore
         from obstore.exceptions import BaseError
 
+        from tripos_warehouse.store import panics_as_errors
+
         try:
-            found = obstore.get(self._store(), name)
-            if found.meta["size"] > most:
-                raise OSError(f"`{name}` has {found.meta['size']:,} bytes, and {most:,} are allowed")
-            return _written(path, (bytes(each) for each in found.stream(_CHUNK)), most, self.ends)
+            with panics_as_errors(hushed=True):
+                found = obstore.get(self._store(), name)
+            with panics_as_errors():
+                if found.meta["size"] > most:
+                    raise OSError(f"`{name}` has {found.meta['size']:,} bytes, and {most:,} are allowed")
+                return _written(path, (bytes(each) for each in found.stream(_CHUNK)), most, self.ends)
         except BaseError as error:
             if isinstance(error, FileNotFoundError):
                 raise
@@ -159,7 +171,9 @@ class _Bucket:
         import obstore
         from obstore.exceptions import BaseError
 
-        with suppress(BaseError, NotImplementedError):
+        from tripos_warehouse.store import panics_as_errors
+
+        with suppress(BaseError, NotImplementedError), panics_as_errors(hushed=True):
             every = (each["path"] for batch in obstore.list(self._store()) for each in batch)
             found = list(islice(takewhile(lambda _: time.monotonic() < self.ends, every), MOST_FILES + 1))
             if len(found) > MOST_FILES:
@@ -249,6 +263,14 @@ def _connected(url: SplitResult, reach: Reach) -> http.client.HTTPConnection:
     return connection
 
 
+_GLOBAL = ipaddress.ip_network("2000::/3")
+"""The addresses of version 6 that are given out to the public."""
+_OF_MACHINES = [*map(ipaddress.ip_network, ("192.0.0.0/24", "168.63.129.16/32"))]
+"""Addresses at which clouds serve their own machines, and which `ipaddress` of some version takes for public ones."""
+_TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
+"""What a translator makes of addresses of version 4."""
+
+
 def is_public(address: str) -> bool:
     """Return true if an address is one of the public internet.
 
@@ -258,11 +280,13 @@ def is_public(address: str) -> bool:
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address):
         inner = [ip.ipv4_mapped, ip.sixtofour, *(ip.teredo or ())]
-        if ip in ipaddress.ip_network("64:ff9b::/96"):
+        if ip in _TRANSLATED:
             inner.append(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF))
+        elif ip not in _GLOBAL and ip.ipv4_mapped is None:
+            return False
         if any(each is not None and not is_public(str(each)) for each in inner):
             return False
-    return ip.is_global and not ip.is_multicast
+    return ip.is_global and not ip.is_multicast and not any(ip in network for network in _OF_MACHINES)
 
 
 def _origin(url: str) -> tuple[str, str]:

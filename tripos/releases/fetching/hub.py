@@ -165,7 +165,7 @@ def fetch_file_from_hub(place: HubDataset, path: str, to: Path, reach: Reach) ->
         url = hf_hub_url(place.name, "", repo_type=_KIND, revision=commit, endpoint=api.endpoint).rstrip("/")
     parts = re.split(r"(\{\w+\}|\*)", path)
     wanted = re.compile("".join("[^/]*" if place % 2 else re.escape(part) for place, part in enumerate(parts)))
-    found = [name for name in names if wanted.fullmatch(name) and not {".", ".."} & {*name.split("/")}]
+    found = [name for name in names if wanted.fullmatch(name) and not {"", ".", ".."} & {*name.split("/")}]
     if not found:
         raise Failure("S0851", f"the data set `{place.name}` has no file `{path}`", "see the files on its page")
     far = reach if not os.environ.get(_ENDPOINT) else replace(reach, private=True)

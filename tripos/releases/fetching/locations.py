@@ -114,18 +114,21 @@ def push(folder: Path, url: str) -> str:
     import obstore
     from obstore.exceptions import AlreadyExistsError, BaseError
 
+    from tripos_warehouse.store import panics_as_errors
+
     place = f"{url.rstrip('/')}/{folder.name}"
     listed = sorted(_files(folder), key=lambda each: (each[0] in UNLISTED, each[0] == MANIFEST, each[0]))
     try:
-        store = _store(place, make=True)
-        for name, path in listed:
-            content = path.read_bytes()
-            try:
-                obstore.put(store, name, content, mode="create")
-            except AlreadyExistsError as error:
-                if bytes(obstore.get(store, name).bytes()) != content:
-                    message = f"`{place}/{name}` is there already, with other content"
-                    raise Failure("S0850", message, "a release is never changed: push it elsewhere") from error
+        with panics_as_errors(hushed=True):
+            store = _store(place, make=True)
+            for name, path in listed:
+                content = path.read_bytes()
+                try:
+                    obstore.put(store, name, content, mode="create")
+                except AlreadyExistsError as error:
+                    if bytes(obstore.get(store, name).bytes()) != content:
+                        message = f"`{place}/{name}` is there already, with other content"
+                        raise Failure("S0850", message, "a release is never changed: push it elsewhere") from error
     except (BaseError, ValueError, OSError) as error:
         raise Failure("S0850", f"cannot write to `{place}`: {first_line(error)}", _HINT, SOME_FAILED) from error
     return place

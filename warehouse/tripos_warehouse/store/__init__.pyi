@@ -6,6 +6,7 @@ from .bucket import (
     address_of as address_of,
     collect_objects as collect_objects,
     only_one as only_one,
+    panics_as_errors as panics_as_errors,
 )
 from .commits import (
     COMMITS as COMMITS,

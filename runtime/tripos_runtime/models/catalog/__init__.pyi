@@ -28,10 +28,14 @@ from .prices import (
     tariff as tariff,
 )
 from .providers import (
+    EXPORTED_ADDRESS as EXPORTED_ADDRESS,
     FOREIGN as FOREIGN,
+    KEYED as KEYED,
     PARTICULAR as PARTICULAR,
     PROVIDERS as PROVIDERS,
     Provider as Provider,
+    key_names as key_names,
+    provider_named as provider_named,
 )
 from .readiness import (
     needs_of as needs_of,
@@ -48,4 +52,12 @@ from .routes import (
     endpoint_of as endpoint_of,
     is_here as is_here,
     path_of as path_of,
+)
+from .variables import (
+    every_variable as every_variable,
+    give_variables as give_variables,
+    given_variables as given_variables,
+    gives as gives,
+    variable as variable,
+    variables_of as variables_of,
 )

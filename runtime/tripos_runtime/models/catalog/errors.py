@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
@@ -14,6 +13,7 @@ from typing import Any
 from tripos_compiler.source import dataclass
 from tripos_runtime.models.base import ModelError
 from tripos_runtime.models.catalog.packages import chain_of, missing_import
+from tripos_runtime.models.catalog.variables import every_variable
 
 LONGEST_S = 7 * 86_400.0
 
@@ -113,7 +113,7 @@ def scrub(text: str, environ: Mapping[str, str] | None = None, secrets: Collecti
     >>> scrub("key hunter22 or sk-abc123 was refused", {"SCHOOL_API_KEY": "hunter22"})
     'key [key] or [key] was refused'
     """
-    variables = os.environ if environ is None else environ
+    variables = every_variable() if environ is None else environ
     known = {value for name, value in variables.items() if SECRET_NAME.search(name.upper())} | set(secrets)
     for secret in sorted(known, key=lambda secret: (-len(secret), secret)):
         if len(secret) >= SHORTEST_SECRET:

@@ -56,6 +56,14 @@ class LitellmProvider:
     """Why no test asks it; empty if one does."""
 
     @property
+    def plain_keys(self) -> tuple[str, ...]:
+        """The variables of keys that litellm takes as `api_key`; none where a sign-in, a cloud's own package or a
+        further part of the credentials takes part."""
+        if self.packages or self.credentials or self.sign_in or self.more:
+            return ()
+        return tuple(name for name in self.keys if name not in OTHER_CREDENTIALS)
+
+    @property
     def chats(self) -> bool:
         """True if it has models that answer a conversation."""
         return self.serves == "chat"
@@ -79,6 +87,13 @@ AZURE_SIGN_IN = ("AZURE_CLIENT_SECRET", "AZURE_PASSWORD")
 DATABRICKS = ("DATABRICKS_API_KEY", "DATABRICKS_CLIENT_SECRET")
 GOOGLE_AUTH = ("google.auth", "requests")
 GOOGLE = ("VERTEXAI_CREDENTIALS", "GOOGLE_APPLICATION_CREDENTIALS")
+OTHER_CREDENTIALS = frozenset(
+    (
+        *AZURE_SIGN_IN, "AZURE_AD_TOKEN", "AZURE_OPENAI_AD_TOKEN", "AICORE_CLIENT_ID", "AICORE_SERVICE_KEY",
+        "GIGACHAT_ACCESS_TOKEN", "GIGACHAT_CREDENTIALS", "HF_TOKEN", "VERCEL_OIDC_TOKEN",
+    )
+)  # fmt: skip
+"""Variables of credentials that are no API key, or that other programs read too."""
 WATSONX = ("WATSONX_APIKEY", "WATSONX_API_KEY", "WX_API_KEY", "WATSONX_TOKEN", "WATSONX_ZENAPIKEY")
 WATSONX_AT = ("WATSONX_API_BASE", "WATSONX_URL", "WX_URL", "WML_URL")
 WATSONX_IN = (

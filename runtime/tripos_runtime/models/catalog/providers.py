@@ -12,6 +12,7 @@ from dataclasses import field
 from typing import Any
 
 from tripos_compiler.source import dataclass
+from tripos_runtime.models.catalog.litellm_providers import LITELLM
 
 SAMPLES = 16
 """The most replies that one request asks for: a request that is lost loses all of them."""
@@ -43,6 +44,13 @@ class Provider:
     """True if every model of it holds its replies to a schema; else litellm's map says which do."""
     samples: int = 1
     """How many replies one request may ask for where the prompt is paid once."""
+    more: tuple[str, ...] = ()
+    """Further variables."""
+
+    @property
+    def beside_key(self) -> tuple[str, ...]:
+        """The variables of a provider besides its keys: where its key goes, and what is sent beside it."""
+        return (*self.base_urls, *(variable for _, variable, _ in self.headers), *self.more)
 
 
 PROVIDERS: Mapping[str, Provider] = {
@@ -109,12 +117,36 @@ FOREIGN: Mapping[str, Provider] = {
     "anthropic": Provider(
         "https://api.anthropic.com/v1/messages", ("ANTHROPIC_API_KEY",), ("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL")
     ),
-    "azure": Provider(None, ("AZURE_API_KEY",), ("AZURE_API_BASE",), samples=SAMPLES),
+    "azure": Provider(None, ("AZURE_API_KEY",), ("AZURE_API_BASE",), samples=SAMPLES, more=("AZURE_API_VERSION",)),
     "gemini": Provider("https://generativelanguage.googleapis.com", ("GEMINI_API_KEY", "GOOGLE_API_KEY")),
     "ollama": Provider("http://localhost:11434", ("OLLAMA_API_KEY",), ("OLLAMA_API_BASE",), key_unset=""),
     "ollama_chat": Provider("http://localhost:11434", ("OLLAMA_API_KEY",), ("OLLAMA_API_BASE",), key_unset=""),
 }
 """Providers with a form of their own, which litellm translates to and we send."""
+
+EXPORTED_ADDRESS = frozenset({"azure"})
+"""Providers whose address litellm takes from the environment alone: it may sign in there with more than the key."""
+KEYED: Mapping[str, tuple[str, ...]] = {
+    name: needs.plain_keys for name, needs in LITELLM.items() if needs.plain_keys and name not in FOREIGN
+}
+"""The keys that a file `.env` may give, of providers that litellm alone reaches."""
+
+
+def provider_named(name: str) -> Provider:
+    """Return what is known of a provider. Of one that litellm alone reaches that is what its variables are called.
+
+    >>> provider_named("deepinfra").keys, provider_named("deepinfra").base_urls
+    (('DEEPINFRA_API_KEY',), ('DEEPINFRA_API_BASE', 'DEEPINFRA_BASE_URL'))
+    """
+    upper = name.upper()
+    unlisted = Provider(None, KEYED.get(name, ()), (f"{upper}_API_BASE", f"{upper}_BASE_URL"))
+    return PROVIDERS.get(name) or FOREIGN.get(name) or unlisted
+
+
+def key_names() -> frozenset[str]:
+    """Return the names of the keys of all providers."""
+    return frozenset(key for name in (*PROVIDERS, *FOREIGN, *KEYED) for key in provider_named(name).keys)
+
 
 PARTICULAR = re.compile(
     r"^(ft:)?o\d|gpt-([5-9]|\d\d)|audio|search|realtime|deep-research|computer-use|codex|(^|/)responses/"

@@ -10,7 +10,8 @@ from pathlib import Path
 from tripos_runtime.models.base import ModelError
 from tripos_runtime.models.catalog.litellm_providers import LITELLM, LitellmProvider, SignIn
 from tripos_runtime.models.catalog.packages import is_there, missing_packages, package_error
-from tripos_runtime.models.catalog.providers import FOREIGN, PROVIDERS
+from tripos_runtime.models.catalog.providers import EXPORTED_ADDRESS, FOREIGN, PROVIDERS
+from tripos_runtime.models.catalog.variables import variable
 
 OF_OPENAI = "text-completion-openai"
 READ_BY_PACKAGES = ("AWS_ACCESS_KEY_ID", "GOOGLE_APPLICATION_CREDENTIALS")
@@ -57,7 +58,7 @@ def require_chat(name: str, provider: str) -> None:
 
 
 def require_ready(name: str, provider: str) -> str:
-    """Return the environment variable of the key, empty if there is none. Raise `ModelError` R0105 if a package lacks,
+    """Return the variable of the key, empty if there is none. Raise `ModelError` R0105 if a package lacks,
     R0101 if nothing says where the provider is, and R0102 if its key or another part of its credentials lacks."""
     needs = needs_of(provider)
     if missing := missing_packages(provider):
@@ -65,10 +66,11 @@ def require_ready(name: str, provider: str) -> str:
     if needs.endpoint_only:
         hint = f'write its address:\n[endpoints."{name}"]\nbase_url = "http://…"'
         raise ModelError("R0101", f"there is no address for `{name}`", hint, fatal=True)
-    if needs.address and not _first_set(needs.address) and not _elsewhere(needs):
+    exported = provider not in EXPORTED_ADDRESS or any(os.environ.get(each, "").strip() for each in needs.address)
+    if needs.address and not (exported and _first_set(needs.address)) and not _elsewhere(needs):
         raise ModelError("R0101", f"there is no address for `{name}`", f"set {_either(needs.address)}", fatal=True)
-    variable = _first_set(needs.keys)
-    told = variable and variable not in READ_BY_PACKAGES
+    key = _first_set(needs.keys)
+    told = key and key not in READ_BY_PACKAGES
     if needs.keys and not told and not needs.keyless and not _elsewhere(needs):
         hint = f"set {_either(needs.keys)}" + OTHERWISE.get(needs.credentials or "", "")
         raise ModelError("R0102", f"the key for `{name}` is missing", hint, fatal=True)
@@ -76,11 +78,11 @@ def require_ready(name: str, provider: str) -> str:
         if not _first_set(group):
             message = f"a part of the credentials for `{name}` is missing"
             raise ModelError("R0102", message, f"set {_either(group)}", fatal=True)
-    return variable
+    return key
 
 
 def _first_set(variables: Sequence[str]) -> str:
-    return next((each for each in variables if os.environ.get(each, "").strip()), "")
+    return next((each for each in variables if variable(each)), "")
 
 
 def _either(variables: Sequence[str]) -> str:

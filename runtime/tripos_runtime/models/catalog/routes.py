@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Literal
 from urllib.parse import urlsplit
@@ -10,6 +9,7 @@ from urllib.parse import urlsplit
 from tripos_runtime.models.base import Endpoint, ModelError
 from tripos_runtime.models.catalog.catalog import entry_of, every_entry
 from tripos_runtime.models.catalog.providers import FOREIGN, PARTICULAR, PROVIDERS
+from tripos_runtime.models.catalog.variables import variables_of
 
 Path = Literal["direct", "translated", "litellm"]
 
@@ -99,6 +99,7 @@ def is_here(endpoint: Endpoint | None) -> bool:
 def _is_plain_azure(model: str, endpoint: Endpoint | None) -> bool:
     """Return true if a deployment is reached with a key at a resource's address: the other ways to sign in are
     litellm's."""
-    base_url = endpoint.base_url if endpoint is not None else os.environ.get("AZURE_API_BASE", "")
-    keyed = endpoint is not None or bool(os.environ.get("AZURE_API_KEY"))
+    told = variables_of(FOREIGN["azure"])
+    base_url = endpoint.base_url if endpoint is not None else told.get("AZURE_API_BASE", "")
+    keyed = endpoint is not None or "AZURE_API_KEY" in told
     return keyed and bool(base_url) and "/openai" not in base_url and "/" not in model

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,6 +20,8 @@ from tripos_runtime.models.catalog import (
     entry_of,
     is_here,
     model_error,
+    variable,
+    variables_of,
 )
 from tripos_runtime.models.over_http.called import tools_sent
 from tripos_runtime.models.over_http.connections import HttpAnswer, ModelConnection, headers_of
@@ -188,7 +189,7 @@ def completion(body: bytes, headers: Mapping[str, str], place: CallPlace) -> dic
 
 def base_url_of(name: str, provider: Provider, endpoint: Endpoint | None) -> str:
     """Return where a model is reached, without a slash at the end."""
-    told = (os.environ.get(variable) for variable in provider.base_urls)
+    told = map(variables_of(provider).get, provider.base_urls)
     base_url = endpoint.base_url if endpoint is not None else next(filter(None, told), provider.base_url)
     if not base_url:
         hint = f"set {provider.base_urls[0]}, or write `base_url` for it under `[endpoints]` in tripos.toml"
@@ -206,23 +207,27 @@ def key_of(name: str, provider: Provider, endpoint: Endpoint | None) -> tuple[st
     set."""
     if endpoint is not None and endpoint.api_key_env is None:
         return "", "none"
-    variables = provider.keys if endpoint is None or endpoint.api_key_env is None else (endpoint.api_key_env,)
-    for variable in variables:
-        if key := os.environ.get(variable, "").strip():
+    if endpoint is None or endpoint.api_key_env is None:
+        told, names = variables_of(provider), provider.keys
+    else:
+        told, names = {endpoint.api_key_env: variable(endpoint.api_key_env)}, (endpoint.api_key_env,)
+    for each in names:
+        if key := told.get(each, ""):
             if not key.isprintable():
                 message = f"the key for `{name}` has a character that cannot be sent"
-                raise ModelError("R0102", message, f"set {variable} again, on one line", fatal=True)
-            return variable, key
+                raise ModelError("R0102", message, f"set {each} again, on one line", fatal=True)
+            return each, key
     if endpoint is None and provider.key_unset is not None:
         return "", provider.key_unset
-    raise ModelError("R0102", f"the key for `{name}` is missing", f"set {variables[0]}", fatal=True)
+    raise ModelError("R0102", f"the key for `{name}` is missing", f"set {names[0]}", fatal=True)
 
 
 def openai_headers(provider: Provider, key: str) -> dict[str, str]:
     """Return the headers of every request in OpenAI's form."""
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json", "Accept": "application/json"}
-    for header, variable, unset in provider.headers:
-        value = os.environ.get(variable) or unset
+    told = variables_of(provider)
+    for header, name, unset in provider.headers:
+        value = told.get(name) or unset
         if value is not None and header not in headers:
             headers[header] = value
     return headers | {"User-Agent": "tripos"}

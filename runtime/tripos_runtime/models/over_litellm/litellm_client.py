@@ -16,14 +16,18 @@ from typing import Any
 from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import Endpoint, ModelError, Price, Reply, Request
 from tripos_runtime.models.catalog import (
+    EXPORTED_ADDRESS,
     completion_name,
     is_here,
     model_error,
     needs_of,
+    provider_named,
     require_chat,
     require_ready,
     require_sign_in,
     tariff,
+    variable,
+    variables_of,
 )
 from tripos_runtime.models.over_http import (
     SHORTEST_KEY,
@@ -42,6 +46,7 @@ from tripos_runtime.models.over_http import (
 def library() -> Any:
     """litellm, imported once, kept offline and quiet. The import costs seconds, less with the collector paused."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    os.environ["LITELLM_MODE"] = "PRODUCTION"  # otherwise it reads every `.env` above its package, or above this folder
     for limit in ("AIOHTTP_CONNECTOR_LIMIT", "AIOHTTP_CONNECTOR_LIMIT_PER_HOST"):
         os.environ.setdefault(limit, "100000")  # how many calls there are at once is the caller's to say; 0 means 100
     collecting = gc.isenabled()
@@ -96,6 +101,8 @@ class LitellmModel:
         if endpoint is None:
             self._address = address or f"the address of {provider}"
             self._key_variables = require_ready(name, provider)
+            self._where = given_place(provider)
+            self._key = self._where.get("api_key", "")
         else:
             self._address = endpoint.base_url
             self._key_variables = endpoint.api_key_env or ""
@@ -124,7 +131,7 @@ class LitellmModel:
             request.tools,
             request.settings.image_detail,
         )
-        key = self._key or os.environ.get(self._key_variables, "")
+        key = self._key or variable(self._key_variables)
         try:
             response = await litellm.acompletion(
                 model=self._asked_as,
@@ -318,11 +325,22 @@ def known_price(name: str, provider: str) -> Price | None:
     return tariff(known(name), provider)
 
 
+def given_place(provider_name: str) -> dict[str, Any]:
+    """Return what litellm is told of a key and an address that a file gives, since it reads the environment alone.
+    Azure's address is not told: there litellm signs in with more than the key."""
+    provider = provider_named(provider_name)
+    found = {name: text for name, text in variables_of(provider).items() if not os.environ.get(name, "").strip()}
+    key = next((name for name in provider.keys if name in found), "")
+    address = next((found[name] for name in provider.base_urls if name in found), None)
+    told = {"api_key": found[key]} if key else {}
+    return told if address is None or provider_name in EXPORTED_ADDRESS else {**told, "api_base": address}
+
+
 def endpoint_key(name: str, endpoint: Endpoint) -> str:
     """Return the key for an endpoint; `none` for one without. Raises `ModelError` where it is not set."""
     if endpoint.api_key_env is None:
         return "none"
-    key = os.environ.get(endpoint.api_key_env)
+    key = variable(endpoint.api_key_env)
     if not key:
         raise ModelError("R0102", f"the key for `{name}` is missing", f"set {endpoint.api_key_env}", fatal=True)
     return key

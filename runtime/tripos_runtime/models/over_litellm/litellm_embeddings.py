@@ -9,6 +9,7 @@ from tripos_runtime.models.base import FREE, Endpoint, ModelError, Price, Reply,
 from tripos_runtime.models.catalog import is_here, model_error, require_ready
 from tripos_runtime.models.over_litellm.litellm_client import (
     endpoint_key,
+    given_place,
     known_price,
     library,
     provider_of,
@@ -41,6 +42,8 @@ class LitellmEmbedding:
         if endpoint is None:
             self._address = address or f"the address of {provider}"
             self._key_variables = require_ready(name, provider)
+            self._where = given_place(provider)
+            self._key = self._where.get("api_key", "")
         else:
             self._address = endpoint.base_url
             self._key_variables = endpoint.api_key_env or ""

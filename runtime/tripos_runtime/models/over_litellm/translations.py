@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tripos_runtime.models.base import Price, Reply
-from tripos_runtime.models.catalog import PROVIDERS, CallPlace, answer_error
+from tripos_runtime.models.catalog import FOREIGN, PROVIDERS, CallPlace, answer_error, variables_of
 from tripos_runtime.models.over_http import HttpAnswer, completion, headers_of, openai_headers, parsed, read_reply
 from tripos_runtime.models.over_litellm.litellm_client import library, read_response
 from tripos_runtime.models.over_litellm.readings import (
@@ -149,7 +148,8 @@ class AzureForm(OpenaiForm):
     """OpenAI's, at the address of a deployment."""
 
     def version(self) -> dict[str, str]:
-        return {"api_version": os.environ.get("AZURE_API_VERSION") or library().AZURE_DEFAULT_API_VERSION}
+        told = variables_of(FOREIGN["azure"]).get("AZURE_API_VERSION")
+        return {"api_version": told or library().AZURE_DEFAULT_API_VERSION}
 
     def target(self, parameters: dict[str, Any]) -> tuple[str, dict[str, str]]:
         url = f"{self.place.address}/openai/deployments/{self.model}/chat/completions"

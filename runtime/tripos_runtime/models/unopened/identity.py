@@ -7,13 +7,12 @@ address of its provider adds nothing. A model file is the digest of its weights,
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from tripos_runtime.models.base import Endpoint
-from tripos_runtime.models.catalog import FOREIGN, PROVIDERS, Provider, check_address, endpoint_of
+from tripos_runtime.models.catalog import check_address, endpoint_of, provider_named, variables_of
 from tripos_runtime.models.embeddings import embeds
 from tripos_runtime.models.local import find_weights, weights_digest
 from tripos_runtime.models.reward import PINNED, pinned_name
@@ -29,8 +28,9 @@ SECRET = re.compile(r"key|token|secret|sig|pass|auth|credential|code", re.IGNORE
 """Parameters of an address that are called so hold a secret."""
 
 
-def identity_of(name: str, endpoints: Mapping[str, Endpoint] = {}, environ: Mapping[str, str] = os.environ) -> str:
+def identity_of(name: str, endpoints: Mapping[str, Endpoint] = {}, environ: Mapping[str, str] | None = None) -> str:
     """Return what the replies of a model are named by: its name, and where that does not say who answers, by whom.
+    Without an `environ`, the variables of providers count that are set here.
 
     >>> identity_of("openai/gpt-4o", environ={})
     'openai/gpt-4o'
@@ -51,8 +51,8 @@ def identity_of(name: str, endpoints: Mapping[str, Endpoint] = {}, environ: Mapp
     endpoint = endpoint_of(name, endpoints)
     if endpoint is not None and endpoint.name is not None:
         return f"{name} @ {endpoint.name}"
-    provider = PROVIDERS.get(provider_name) or FOREIGN.get(provider_name) or _unlisted(provider_name)
-    told = (environ.get(variable) for variable in provider.base_urls)
+    provider = provider_named(provider_name)
+    told = map(variables_of(provider, environ).get, provider.base_urls)
     address = endpoint.base_url if endpoint is not None else next(filter(None, told), None)
     if address is None:
         return name
@@ -83,9 +83,3 @@ def public_address(url: str, ends_with: str = "") -> str:
     open_ = sorted((key, value) for key, value in parse_qsl(parts.query) if not SECRET.search(key))
     more = f"?{hashlib.sha256(urlencode(open_).encode()).hexdigest()[:SHOWN]}" if open_ else ""
     return f"{scheme}://{host}{port}{path}{more}"
-
-
-def _unlisted(provider: str) -> Provider:
-    """Return what is known of a provider that litellm alone reaches: the variables that name another address."""
-    upper = provider.upper()
-    return Provider(None, (), (f"{upper}_API_BASE", f"{upper}_BASE_URL"))

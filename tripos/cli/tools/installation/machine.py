@@ -15,7 +15,15 @@ from importlib import metadata
 from pathlib import Path
 
 from tripos.cli.tools.installation.checks import Finding, ok, problem, warning
-from tripos.settings import SETTINGS_FILE, UNKNOWN_VARIABLE, ChosenSettings, Config, env_files, set_variables
+from tripos.settings import (
+    SETTINGS_FILE,
+    UNKNOWN_VARIABLE,
+    ChosenSettings,
+    Config,
+    env_files,
+    set_variables,
+    split_env,
+)
 from tripos.ui import Failure
 from tripos_compiler.diagnostics import counted, file_size
 from tripos_runtime.asking.functions import NO_SANDBOX
@@ -38,7 +46,7 @@ def project_checks(chosen: ChosenSettings, folder: Path, environ: Mapping[str, s
     elif chosen.config.profiles:
         yield ok(SETTINGS, "profile", f"none of {', '.join(sorted(chosen.config.profiles))}")
     for path in env_files(folder):
-        yield from _env_checks(path)
+        yield from _env_checks(path, folder)
     if found := [name for name, _, _ in set_variables(environ)]:
         yield ok(SETTINGS, "environment", ", ".join(found))
     for message, hint in chosen.warnings:
@@ -55,10 +63,8 @@ def failed_check(failure: Failure) -> Finding:
     return problem(SETTINGS, SETTINGS_FILE, f"[{failure.code}] {failure.message}", failure.hint or "")
 
 
-def _env_checks(path: Path) -> Iterator[Finding]:
-    from dotenv import dotenv_values
-
-    names = sorted(name for name, value in dotenv_values(path).items() if value)
+def _env_checks(path: Path, folder: Path) -> Iterator[Finding]:
+    names = sorted(split_env(path, folder)[0])
     yield ok(SETTINGS, ".env", f"{path} sets {', '.join(names) or 'nothing'}")
     if os.name == "posix" and path.stat().st_mode & 0o004:
         mend = f"chmod 600 {shlex.quote(str(path))}"

@@ -17,6 +17,9 @@ from .exclusion import (
 from .leases import (
     Leases as Leases,
 )
+from .panics import (
+    panics_as_errors as panics_as_errors,
+)
 from .recovery import (
     LATE as LATE,
     recover_segment as recover_segment,

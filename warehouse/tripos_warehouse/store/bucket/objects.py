@@ -29,6 +29,7 @@ from obstore.exceptions import (
 
 from tripos_compiler.source import dataclass
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store.bucket.panics import ClientPanicError, panics_as_errors
 
 PATIENCE_S = 60.0
 """A bucket that answers nothing but errors for so long is taken as out of reach."""
@@ -59,9 +60,11 @@ class Objects:
         self.address = address
         self._store = store
         self._patience_s = patience_s
+        self._answered = False
+        """True once a call came to an end: then its client takes the settings and the credentials."""
 
     @classmethod
-    def at(cls, address: str) -> Objects:
+    def at(cls, address: str, patience_s: float = PATIENCE_S) -> Objects:
         """Return the objects at an address. Credentials and the endpoint come from the environment of the user alone.
 
         Raises `StoreError` S0110 where the address is none.
@@ -71,7 +74,8 @@ class Objects:
         plain = any(os.environ.get(name, "").startswith("http://") for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT"))
         options: Any = {"timeout": "20s", "connect_timeout": "5s"} | ({"allow_http": True} if plain else {})
         try:
-            return cls(from_url(address, client_options=options, retry_config=_RETRIES), address)
+            with panics_as_errors(hushed=True):
+                return cls(from_url(address, client_options=options, retry_config=_RETRIES), address, patience_s)
         except (BaseError, ValueError) as error:
             raise _out_of_reach(address, error) from error
 
@@ -117,7 +121,7 @@ class Objects:
         while True:
             trouble: Exception | None = None
             try:
-                obstore.put(self._store, name, content, mode="create")
+                self._call(lambda: obstore.put(self._store, name, content, mode="create"))
                 return True
             except (AlreadyExistsError, PreconditionError):
                 pass  # by somebody else, or by our own first try
@@ -134,7 +138,7 @@ class Objects:
         """Write an object if it has still the version `tag`; its new version, or None where the outcome is not known:
         the object must be read then. Raises `StoreError`: S0108, S0109, S0111."""
         try:
-            return _tag(obstore.put(self._store, name, content, mode=tag))  # type: ignore[arg-type]
+            return _tag(self._call(lambda: obstore.put(self._store, name, content, mode=tag)))  # type: ignore[arg-type]
         except (AlreadyExistsError, PreconditionError):
             return None
         except (BaseError, OSError, NotImplementedError) as error:
@@ -163,7 +167,7 @@ class Objects:
         ends_s, pause_s = time.monotonic() + self._patience_s, 0.05
         while True:
             try:
-                return call()
+                return self._call(call)
             except FileNotFoundError as error:
                 if writing:
                     raise self._passing(error, writing=True) from error
@@ -173,6 +177,16 @@ class Objects:
                 if time.monotonic() > ends_s:
                     raise _out_of_reach(self.address, error) from error
             pause_s = _pause(pause_s)
+
+    def _call(self, call: Callable[[], Value]) -> Value:
+        """Return what a call of the client returns. Raises `StoreError` S0110 for a panic, and what the client does."""
+        try:
+            with panics_as_errors(hushed=not self._answered):
+                found = call()
+        except ClientPanicError as error:
+            raise _out_of_reach(self.address, error) from error
+        self._answered = True
+        return found
 
     def _passing(self, error: Exception, *, writing: bool) -> Exception:
         """Return an error that may pass. Raises `StoreError` for any other."""

@@ -1,0 +1,44 @@
+"""Whatever a visitor of the page sends is answered, never by a failure of the server, nor by a file of elsewhere."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+from tests.lengths import sized
+from tests.view.drawn_urls import answers, counted, drawn_paths, faults, requests
+from tripos.view.files import ViewFiles
+from tripos.view.server import app_of
+
+TOKEN = "t" * 32
+NEVER = b"what lies outside of the page"
+
+
+def test_no_drawn_url_fails_the_server_or_reads_what_is_outside(
+    view: ViewFiles, ran: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for folder in (ran, ran.parent, tmp_path, tmp_path.parent, ran / "results"):
+        (folder / "secret.txt").write_bytes(NEVER)
+        (folder / "secret.json").write_bytes(NEVER)
+    (run,) = json.loads(view.json("index.json") or b"")["runs"]
+    name = run["run_id"]
+    tables = json.loads(view.json(f"runs/{name}/tables.json") or b"")["tables"]
+    right = [
+        "index.json", "view.js", "benchmarks/quiz.json", f"runs/{name}/about.json", f"runs/{name}/tables.json",
+        f"runs/{name}/first.json", f"compare/{name}.0~{name}.1.json", "media/" + "0a" * 32, "secret.json",
+        *(each["path"] for each in tables.values()),
+    ]  # fmt: skip
+    paths = [*right, *drawn_paths(1, sized(300, 10_000), right)]
+    with caplog.at_level(logging.ERROR):
+        found = answers(app_of(view, TOKEN), requests(2, TOKEN, paths))
+    assert not faults(found, NEVER)[:5]
+    assert not [record for record in caplog.records if record.exc_info][:1]
+    assert {200, 404} <= counted(found).keys()
+
+
+def test_a_nul_in_a_path_is_not_there(view: ViewFiles) -> None:
+    sent = [f"GET /{TOKEN}/runs/%00/about.json HTTP/1.0\r\nHost: localhost\r\n\r\n".encode()]
+    assert [status for _, status, _ in answers(app_of(view, TOKEN), sent)] == [404]

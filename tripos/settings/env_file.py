@@ -1,0 +1,127 @@
+"""Files `.env`: which variables they may set, and what becomes of these.
+
+The folder may come from somebody else. So a file sets keys of providers and the settings that `may_stand_in_a_file`
+lists, and nothing else; and what it sets never becomes part of `os.environ`, which every child process and every client
+of a cloud reads.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from tripos.settings.config import find_file
+from tripos.settings.environment import PREFIX, may_stand_in_a_file
+from tripos.settings.toml_lines import read_toml
+from tripos.settings.untrusted_files import read_untrusted
+from tripos.ui import Failure, show_diagnostic
+from tripos_runtime.datasets import TRUSTED, Trust
+from tripos_runtime.models.catalog import (
+    FOREIGN,
+    PROVIDERS,
+    every_variable,
+    give_variables,
+    gives,
+    key_names,
+)
+
+UNKNOWN_VARIABLE = "W1208"
+NAME = ".env"
+MOST_BYTES = 2**20
+MOST_NAMES = 20
+"""So many variables are named that a file must not set."""
+REFERENCES = ("oidc/", "os.environ/")
+"""Values that begin so litellm takes for a file, another variable or a service from which it gets the key."""
+
+
+def env_files(folder: Path) -> list[Path]:
+    """Return the files `.env` that are read: of the folder, then of that of `tripos.toml`. A link counts if it leads to
+    a file of its own folder."""
+    return [path for path in _there(folder) if _stays(path)]
+
+
+def _there(folder: Path) -> list[Path]:
+    found = find_file(folder)
+    folders = dict.fromkeys([folder.absolute(), *([found.parent] if found is not None else [])])
+    return [each / NAME for each in folders if (each / NAME).is_file()]
+
+
+def _stays(path: Path) -> bool:
+    return path.resolve().parent == path.parent.resolve()
+
+
+def _read(path: Path) -> dict[str, str]:
+    """Return what a file `.env` sets, and to what. Nothing of a value is replaced: `${HOME}` is six letters and signs.
+    Raises `Failure` R0203."""
+    from dotenv import dotenv_values  # few folders have such a file
+
+    try:
+        text = read_untrusted(path, MOST_BYTES).decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise Failure("R0203", f"cannot read {path}: {reason}", "mend the file, or take it away") from error
+    found = dotenv_values(stream=StringIO(text), interpolate=False)
+    return {name: text for name, value in found.items() if (text := (value or "").strip())}
+
+
+def load_env(folder: Path, trust: Trust = TRUSTED) -> dict[str, str]:
+    """Take the variables of the files `.env` that may stand there, and return those of the environment with them; what
+    the environment sets stays. In the folder of a stranger no file is read. Warns on standard error of variables that
+    are passed over. Raises `Failure` R0203."""
+    taken = []
+    for path in () if trust.untrusted else _there(folder):
+        if not _stays(path):
+            if (path,) not in _told:
+                _told.add((path,))
+                message = f"{path} is not read: it is a link to a file of another folder"
+                show_diagnostic("warning", UNKNOWN_VARIABLE, message, "copy the file, or export its variables")
+            continue
+        file, refused = split_env(path, folder)
+        taken.append(file)
+        refused = [name for name in refused if not os.environ.get(name, "").strip()]
+        if refused and (path, *refused) not in _told:
+            _told.add((path, *refused))
+            shown = [*(f"`{name}`" for name in refused[:MOST_NAMES]), *(["…"] if len(refused) > MOST_NAMES else [])]
+            message = f"{path} sets variables that no file sets for Tripos: {', '.join(shown)}"
+            hint = "export those that you need; what a file `.env` may set is listed in docs/settings.md"
+            show_diagnostic("warning", UNKNOWN_VARIABLE, message, hint)
+    give_variables(taken)
+    return every_variable()
+
+
+_told: set[tuple[Path | str, ...]] = set()
+"""The files, each with the variables that are passed over, that this process has warned of."""
+
+
+def split_env(path: Path, folder: Path) -> tuple[dict[str, str], list[str]]:
+    """Return the variables of a file `.env` that count in a folder, and the names of those that do not. Raises
+    `Failure` R0203."""
+    said, keys = _read(path), key_names() | _own_keys(folder)
+    names = {name for name, text in said.items() if name in keys and not text.startswith(REFERENCES)}
+    for provider in (*PROVIDERS.values(), *FOREIGN.values()):
+        if gives(said, provider):
+            names.update(name for name in provider.beside_key if said.get(name, "").isprintable())
+    taken = {name: text for name, text in said.items() if name in names or may_stand_in_a_file(name, text)}
+    return taken, [name for name in said if name not in taken]
+
+
+def _own_keys(folder: Path) -> frozenset[str]:
+    """Return the names of keys that `tripos.toml` gives to endpoints. If it cannot be read, that is told elsewhere."""
+    path = find_file(folder)
+    try:
+        table: dict[str, Any] = {} if path is None else read_toml(path)[1]
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return frozenset()
+    profiles = table.get("profiles", {})
+    places = [table, *(profiles.values() if isinstance(profiles, Mapping) else ())]
+    tables = [each.get("endpoints", {}) for each in places if isinstance(each, Mapping)]
+    found = [end.get("api_key_env") for each in tables if isinstance(each, Mapping) for end in _tables(each)]
+    return frozenset(name for name in found if isinstance(name, str) and not name.startswith(PREFIX))
+
+
+def _tables(table: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [each for each in table.values() if isinstance(each, Mapping)]
