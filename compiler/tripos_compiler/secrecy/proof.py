@@ -18,11 +18,11 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.resolve import Program
 from tripos_compiler.secrecy.copies import copies_by_field, datasets_sharing_files, identifies_rows, unmarked_copies
-from tripos_compiler.secrecy.flows import Revealed, SourcePlaces
+from tripos_compiler.secrecy.exchanges import Exchanges
+from tripos_compiler.secrecy.flows import Flows, Revealed, SourcePlaces
 from tripos_compiler.secrecy.halves import Halves
 from tripos_compiler.secrecy.labels import (
     NONE,
-    Flow,
     Leak,
     Secret,
     Secrets,
@@ -31,6 +31,7 @@ from tripos_compiler.secrecy.labels import (
     shortest,
     union,
 )
+from tripos_compiler.secrecy.layouts import Layouts
 from tripos_compiler.secrecy.scenarios import SHOWN, Following
 from tripos_compiler.secrecy.tables import MAY_READ, Copies, DatasetSecrets
 from tripos_compiler.source import Span, dataclass
@@ -47,6 +48,8 @@ class Door:
     step: str
     call: Call
     shown: Secrets = field(default_factory=lambda: NONE)
+    stays: bool = True
+    """Whether it is the same value after the rows have exchanged their secrets."""
 
 
 @dataclass
@@ -64,6 +67,7 @@ class Proof:
             self.program.made,
             self.copies,
             datasets_sharing_files(self.program.loaded),
+            Layouts(self.program.loaded),
             self._told_apart,
             self.places,
             self._pure,
@@ -166,9 +170,12 @@ class Proof:
         return plugin is not None and plugin.pure
 
     def _revealed(self, scenario: str, step: str) -> Revealed:
-        def revealed(call: Call, flow: Flow) -> None:
+        def revealed(call: Call, flows: Flows) -> None:
             door = self.doors.setdefault((scenario, step, id(call)), Door(scenario, step, call))
-            door.shown = union(door.shown, parted(flow.all)[0])
+            given = arguments_of(call)
+            door.shown = union(door.shown, parted(flows.of(given["value"]).all)[0])
+            if "rows" in given:
+                door.stays = door.stays and Exchanges(flows, self.program.made).stays(given["value"])
 
         return revealed
 
@@ -216,6 +223,11 @@ class Proof:
                 continue
             self.program.diagnostics.error("E0502", message, span, help=help_)
             return
+        if not door.stays:
+            name = secret_name(next(iter(door.shown.values()))[0])
+            message = f"this depends on which row has which `{name}`, and not on the whole column alone"
+            help_ = "show what stays if rows exchange their values, such as `distinct(…)` or `sorted(…)` of the column"
+            self.program.diagnostics.error("E0502", message, span, help=help_)
 
     def _rows(self, secret: Secret) -> int | None:
         """Return how many rows a data set has, where that is known before a run."""
@@ -223,7 +235,7 @@ class Proof:
         return sum(file.rows - len(file.repeats) for file in dataset.files) if dataset is not None else None
 
 
-def _unheard(call: Call, flow: Flow) -> None:
+def _unheard(call: Call, flows: Flows) -> None:
     """Note nothing of what is revealed, where this is noted already."""
 
 

@@ -13,7 +13,9 @@ from tripos_compiler.plan import Ask, Call, DataField, Dataset, Made
 from tripos_compiler.resolve import Copy
 from tripos_compiler.secrecy.flows import Revealed, SourcePlaces
 from tripos_compiler.secrecy.generation import GenerationFlow, TableSecrets
+from tripos_compiler.secrecy.joined_columns import joined_secrets
 from tripos_compiler.secrecy.labels import NONE, PUBLIC, About, Flow, Secret, Secrets, onward, union, within
+from tripos_compiler.secrecy.layouts import Layout, Layouts
 from tripos_compiler.source import dataclass
 
 Copies = Mapping[tuple[str, str], tuple[Copy, ...]]
@@ -42,6 +44,7 @@ class DatasetSecrets:
     made: Mapping[str, Made]
     copies: Copies
     files: Files
+    layouts: Layouts
     told_apart: Callable[[str, frozenset[str]], bool]
     """Given a data set and some of its fields, whether these tell all of its rows apart."""
     places: SourcePlaces
@@ -92,14 +95,71 @@ class DatasetSecrets:
     # --- read from files ---
 
     def _read(self, dataset: Dataset) -> TableSecrets:
-        fields = {each.name: Flow(self._content(dataset.name, each)) for each in dataset.fields}
+        fields = {name: Flow(found) for name, found in self._contents(dataset).items()}
         public = [each for each in dataset.fields if not fields[each.name].all]
         columns = {
             each.name: f"{dataset.source} {' '.join(each.columns)} {each.type.model_dump_json()}" for each in public
         }
         about = (About(dataset.name), *self._same_rows(dataset))
-        rows = Flow(self._repeats(dataset, fields), each=Flow(fields=fields))
+        there, order = self._laid_out(dataset)
+        rows = Flow(union(self._repeats(dataset, fields), there), each=Flow(fields=fields), order=order)
         return TableSecrets(dataset.name, rows, columns, about, dataset.key)
+
+    def _contents(self, dataset: Dataset) -> Mapping[str, Secrets]:
+        """Return the secrets that the fields of a data set hold; columns of joined files hold those by which their row
+        is found, too."""
+        own = {each.name: self._content(dataset.name, each) for each in dataset.fields}
+        if not dataset.joins:
+            return own
+        parted = [self._parted(dataset, place) for place in range(len(dataset.joins))]
+        found = joined_secrets(dataset, self._columns(dataset), parted)
+        heads = {name: self.declaration(dataset.name, name).head for name, secrets in found.items() if secrets}
+        return {
+            name: union(own[name], *(onward(secrets, Label(heads[name], f"`{name}` {why}")) for why, secrets in joins))
+            for name, joins in found.items()
+        }
+
+    def _columns(self, dataset: Dataset) -> Mapping[str, Secrets]:
+        """Return the secrets of the columns of a data set's files, by whichever data set these are read."""
+        found: dict[str, Secrets] = {}
+        for name in (dataset.name, *sorted(self.files.get(dataset.name, ()))):
+            for each in self.datasets[name].fields if name in self.datasets else ():
+                for column in each.columns:
+                    found[column] = union(found.get(column, NONE), self._content(name, each))
+        return found
+
+    def _parted(self, dataset: Dataset, place: int) -> Secrets:
+        """Return the secrets by which a join has some of the files of a layout, and not all."""
+        files = self.layouts.joined(dataset.name, place)
+        parted = [each for each in self._every_layout if files & each.files and not each.files <= files]
+        return union(*(self._told_by(each) for each in parted if each.dataset != dataset.name))
+
+    def _laid_out(self, dataset: Dataset) -> tuple[Secrets, Secrets]:
+        """Return what it tells which rows a data set has, and in which order: rows move to another file where their
+        secret, which its name says, is another."""
+        files, head = self.layouts.files(dataset.name), self.places.dataset(dataset.name).head
+        there, order = NONE, NONE
+        for each in self._every_layout:
+            if not files & each.files:
+                continue
+            told = self._told_by(each)
+            if not each.files <= files:
+                there = union(there, onward(told, Label(head, "it tells which rows lie in these files")))
+            if not (each.joined and each.dataset == dataset.name):
+                order = union(order, onward(told, Label(head, "the rows stand in files that are named by it")))
+        return there, order
+
+    @cached_property
+    def _every_layout(self) -> tuple[Layout, ...]:
+        secret = {
+            name: {each.name for each in dataset.fields if self._content(name, each)}
+            for name, dataset in self.datasets.items()
+        }
+        return tuple(each for name, fields in secret.items() if fields for each in self.layouts.tell(name, fields))
+
+    def _told_by(self, layout: Layout) -> Secrets:
+        fields = {each.name: each for each in self.datasets[layout.dataset].fields}
+        return union(*(self._content(layout.dataset, fields[name]) for name in layout.fields))
 
     def _repeats(self, dataset: Dataset, fields: Mapping[str, Flow]) -> Secrets:
         """Return what it tells which rows there are: rows that say the same are one, which secrets decide where public
@@ -177,7 +237,9 @@ class DatasetSecrets:
         columns = {name: column for name, column in making.columns().items() if name in public}
         about = (About(made.name), *making.about())
         refused = within(refused, lambda rows: rows.elsewhere)
-        return TableSecrets(made.name, Flow(refused, each=Flow(fields=fields)), columns, about, made.key)
+        order = within(making.source.order, lambda rows: rows.elsewhere)
+        rows = Flow(refused, each=Flow(fields=fields), order=order)
+        return TableSecrets(made.name, rows, columns, about, made.key)
 
     def labelled(self, made: Made) -> Made:
         """Return the made data set with every field marked as secret that holds any secret."""

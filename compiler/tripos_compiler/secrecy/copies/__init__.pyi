@@ -4,3 +4,4 @@ from .comparisons import (
     identifies_rows as identifies_rows,
     unmarked_copies as unmarked_copies,
 )
+from .copies import digests as digests
