@@ -21,6 +21,7 @@ from .files import (
     MediaStore as MediaStore,
     check_nesting as check_nesting,
     dataset_files as dataset_files,
+    key_text as key_text,
     files_of as files_of,
     joined_rows as joined_rows,
     placed_in as placed_in,

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from tripos_compiler.plan import Axis
 from tripos_runtime.worlds.copies import Copies, Place, Row, with_leaf
+from tripos_runtime.worlds.joins import JoinedRows
+from tripos_runtime.worlds.layouts import FileLayouts
 from tripos_runtime.worlds.seen_requests import Made
-from tripos_runtime.worlds.tables import Cell, DataFiles, Key, SecretColumn
+from tripos_runtime.worlds.tables import Cell, DataFiles, Key, Records, SecretColumn
 from tripos_runtime.worlds.values import Kind, beside, canonical_text, fresh, permuted
 
-Records = Mapping[Key, Mapping[int, dict[str, Any]]]
-"""The records that are other than in the files, by file and number."""
 MOST_ALIKE = 200
 """The number of values of a column that are drawn from."""
 SPARED = 0.3
@@ -132,6 +132,9 @@ class Changer:
             for place, at, path in ((key, number, (column,)), *self.copies_of(cell)):
                 before = found[place].get(at) or self.tables[place].records[at - 1]
                 found[place][at] = with_leaf(before, path, value)
+        for key, rows in found.items():
+            for number, record in rows.items():
+                rows[number] = self.joins.joined(key, number, record)
         return found
 
     def _changes(self, change: SecretChange, cell: Cell, secret: SecretColumn) -> bool:
@@ -146,9 +149,10 @@ class Changer:
         dice = change.dice(key, number, column)
         if change.kind == "alike":
             return records[0].get(column)
-        if change.kind == "permuted":
-            other = records[self._gives(change, key)[number - 1]].get(column)
-            if other is not None or secret.type.kind == "optional":
+        if change.kind in ("permuted", "exchanged"):
+            giving, at = self._gives(change, key)[number - 1]
+            other = self.tables[giving].records[at - 1].get(column)
+            if other is not None or secret.type.kind == "optional" or change.kind == "exchanged":
                 return other
         if change.kind == "drawn":
             others, was = self._like(key, secret), canonical_text(old)
@@ -203,15 +207,38 @@ class Changer:
     def _alike(self) -> dict[tuple[Key, str], list[Any]]:
         return {}
 
-    def _gives(self, change: SecretChange, key: Key) -> list[int]:
-        """Return which row gives its secrets to each row of a file."""
-        about = (key, change.seed)
+    def _gives(self, change: SecretChange, key: Key) -> Sequence[tuple[Key, int]]:
+        """Return which row gives its secrets to each row of a file: one of that file, or of one that is read with it
+        where their names say secrets."""
+        about = (key, change.seed, change.kind)
         if about not in self._orders:
+            keys = self._exchanging(key)
+            rows = [row for each in keys for row in self.tables.rows(each)]
             names = [each.column for each in self.tables.secrets[key]]
-            values = [[record.get(name) for name in names] for record in self.tables[key].records]
-            self._orders[about] = permuted(values, change.dice(key))
+            values = [[self.tables[each].records[at - 1].get(name) for name in names] for each, at in rows]
+            gives = [rows[place] for place in permuted(values, change.dice(keys[0]))]
+            for each in keys:
+                count = len(self.tables.rows(each))
+                self._orders[each, change.seed, change.kind], gives = gives[:count], gives[count:]
         return self._orders[about]
 
+    def _exchanging(self, key: Key) -> tuple[Key, ...]:
+        """Return the files whose rows exchange their secrets with those of a file."""
+        together = next((each.keys for each in self.layouts.groups if key in each.keys), (key,))
+        columns = {each.column for each in self.tables.secrets[key]}
+        alike = (each for each in together if {own.column for own in self.tables.secrets.get(each, ())} == columns)
+        return tuple(alike)
+
     @cached_property
-    def _orders(self) -> dict[tuple[Key, int], list[int]]:
+    def joins(self) -> JoinedRows:
+        """The rows of joined files, by their keys."""
+        return JoinedRows(self.tables)
+
+    @cached_property
+    def layouts(self) -> FileLayouts:
+        """The files of which the names say something secret."""
+        return FileLayouts(self.tables)
+
+    @cached_property
+    def _orders(self) -> dict[tuple[Key, int, Kind], Sequence[tuple[Key, int]]]:
         return {}

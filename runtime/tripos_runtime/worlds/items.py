@@ -77,7 +77,8 @@ class WorldItems:
         if len(place) > 2:
             return f"a row of `{place[0]}`"
         name, number = place[:2]
-        paths = sorted({key[0] for key in self.changer.tables.every if key[1] == name})
+        every = self.changer.tables.every
+        paths = sorted({each.file.path for key, each in every.items() if key[1] == name})
         return f"row {number} of `{paths[0]}`"
 
     def _copies(self, cells: Iterable[Cell]) -> Iterator[str]:
@@ -85,7 +86,8 @@ class WorldItems:
         found: dict[str, None] = {}
         for cell in sorted(cells):
             for key, number, path in self.changer.copies_of(cell):
-                found[f"row {number} of `{key[0]}`, `{'.'.join(path)}`"] = None
+                file = self.changer.tables[key].file
+                found[f"row {number} of `{file.path}`, `{'.'.join(path)}`"] = None
         yield from found
 
     @cached_property
@@ -110,7 +112,10 @@ class WorldItems:
             return set()
         source = without_reveal(made.source)
         if isinstance(source, Data) and source.dataset not in self._made:
-            sha256, number = self.world.rows.rows[source.dataset][at].origin
+            rows = (self.world.rows.base or self.world.rows).rows[source.dataset]
+            if at >= len(rows):
+                return set()
+            sha256, number = rows[at].origin
             return {(key, number) for key in self.changer.tables.every if key[1] == sha256}
         slots = (slot for slot in self.world.slots.slots(made) if slot.at == at)
         value = next((slot.source for slot in slots), None)
@@ -121,5 +126,7 @@ class WorldItems:
         found: dict[str, set[Row]] = {}
         for dataset in self.world.plan.datasets:
             for key, number in self.world.rows.numbers(dataset):
-                found.setdefault(self.world.rows.row(dataset, key, number).item_id, set()).add((key, number))
+                row = self.world.rows.row(dataset, key, number)
+                if row is not None:
+                    found.setdefault(row.item_id, set()).add((key, number))
         return found

@@ -52,12 +52,16 @@ def _diagnostic(leak: SecretLeak, compared: str, compilation: Compilation) -> Di
     at = leak.difference
     fields = _listed([f"`{name}`" for name in leak.alone])
     what = "secret" if len(leak.alone) == 1 else "secrets"
-    message = f"the prompt of `{compared}` in `{at.part.step}` of `{at.unit.scenario}` depends on the {what} {fields}"
+    on = f"which row has which {fields}" if leak.narrow else f"the {what} {fields}"
+    message = f"the prompt of `{compared}` in `{at.part.step}` of `{at.unit.scenario}` depends on {on}"
+    help_ = "leave it to the graders, or say `reveal(…)` where the protocol wants it shown"
+    if leak.narrow:
+        help_ = "let `reveal(…, rows: N)` show what stays if rows exchange their values, such as `sorted(…)` of a column"
     return Diagnostic(
         "R0501",
         message,
         tuple(_labels(leak, compilation)),
-        "leave it to the graders, or say `reveal(…)` where the protocol wants it shown",
+        help_,
         tuple(_notes(leak, compared)),
     )
 
