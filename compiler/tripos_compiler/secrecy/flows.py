@@ -135,6 +135,9 @@ class SecretTables(Protocol):
     def impure(self, call: Call) -> Secrets:
         """Return what a call of a user's function tells beside its arguments."""
 
+    def tells_apart(self, column: Data) -> bool:
+        """Return true if no two rows of a data set have the same in a column, and that is no secret."""
+
 
 Revealed = Callable[[Call, "Flows"], None]
 """Is told of every use of `reveal`, with the flows of where it stands."""
@@ -311,6 +314,17 @@ def _ordered(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
     return Flow(flow.content, each=flow.element)
 
 
+def _sorted_by(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
+    """Return the elements, put in order by other values: those of equal values as they stood. Two columns of one data
+    set go together in whatever order its rows are."""
+    flow, values = flows.of(given["items"]), flows.of(given["values"])
+    order = values.content
+    of, by = given["items"], given["values"]
+    if not (_of_one_table(of, by) and isinstance(by, Data) and flows.tables.tells_apart(by)):
+        order = union(order, flow.order, values.order)
+    return Flow(union(flow.what, values.what), each=flow.element, order=order)
+
+
 def _default(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
     """Return one value or the other, by whether the first is there."""
     return one_of_several((flows.of(given["value"]), flows.of(given["fallback"])))
@@ -353,6 +367,7 @@ SHAPED: Mapping[str, Shape] = {
     "slice": _sliced,
     "distinct": _ordered,
     "sorted": _ordered,
+    "sorted_by": _sorted_by,
     "default": _default,
     "readable": _readable,
     "choose": _choose,

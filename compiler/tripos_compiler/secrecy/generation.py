@@ -83,6 +83,10 @@ class _Elsewhere:
         """Return what a user's function may read by itself."""
         return within(self.tables.impure(call), lambda rows: rows.elsewhere)
 
+    def tells_apart(self, column: Data) -> bool:
+        """Return true if no two rows of a data set have the same in a column, and that is no secret."""
+        return self.tables.tells_apart(column)
+
 
 class GenerationFlow:
     """The flow of the generation of a data set, step by step."""

@@ -20,12 +20,13 @@ def joined_secrets(dataset: Dataset, read: Mapping[str, Secrets], parted: Sequen
     """
     columns = dict(read)
     found: dict[str, list[tuple[str, Secrets]]] = {each.name: [] for each in dataset.fields}
+    named = {name for file in dataset.files for name in file.captures}
     for join, there in zip(dataset.joins, parted, strict=True):
         keys = {name: columns[name] for name in _keys(dataset, join) if columns.get(name)}
         by = union(*keys.values())
         if not by and not there:
             continue
-        added = set(join.columns) - keys.keys()
+        added = set(join.columns) - {join.column} - named
         for each in dataset.fields:
             if added.isdisjoint(each.columns):
                 continue

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.plan import Ask, Call, DataField, Dataset, Made
+from tripos_compiler.plan import Ask, Call, Data, DataField, Dataset, Made
 from tripos_compiler.resolve import Copy
 from tripos_compiler.secrecy.flows import Revealed, SourcePlaces
 from tripos_compiler.secrecy.generation import GenerationFlow, TableSecrets
@@ -91,6 +91,15 @@ class DatasetSecrets:
             return NONE
         head = next(iter(self.places.program.of("benchmark"))).head
         return onward(self.everything, Label(self.places.of(call, head), f"`{call.function}` {MAY_READ}"))
+
+    def tells_apart(self, column: Data) -> bool:
+        """Return true if no two rows of a data set have the same in a column, and that is no secret."""
+        return (
+            column.dataset in self.datasets
+            and column.field is not None
+            and not self.rows(column.dataset).at(column.field).content
+            and self.told_apart(column.dataset, frozenset((column.field,)))
+        )
 
     # --- read from files ---
 

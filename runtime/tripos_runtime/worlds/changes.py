@@ -80,9 +80,16 @@ class Changer:
         return found
 
     def copies_of(self, cell: Cell) -> list[Place]:
-        """Return where else a secret stands."""
+        """Return where else a secret stands, also in the same file where other files are joined to it."""
         key, number, column = cell
-        return self.copies.of.get((key, number), {}).get(column, [])
+        same = (each for each in self._joined_otherwise.get(key, ()) if column in self.tables[each].columns)
+        return [*self.copies.of.get((key, number), {}).get(column, []), *((each, number, (column,)) for each in same)]
+
+    @cached_property
+    def _joined_otherwise(self) -> Mapping[Key, tuple[Key, ...]]:
+        """For every file the same one, as other data sets read it that join other files to it."""
+        paths = {key: (each.file.path, key[1]) for key, each in self.tables.every.items()}
+        return {key: tuple(each for each in paths if each != key and paths[each] == at) for key, at in paths.items()}
 
     def of_rows(self, rows: Collection[Row]) -> frozenset[Cell]:
         """Return the secrets of some rows, and of the rows of other files that are the same rows. Where their own file

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import cast
 
 from tripos_compiler.language import item_id, without_reveal
-from tripos_compiler.plan import Data, Made as MadeSet
+from tripos_compiler.plan import Data, Made as MadeSet, Scenario
 from tripos_runtime.worlds.changes import Changer
 from tripos_runtime.worlds.copies import Row
 from tripos_runtime.worlds.seen_requests import Made, Place
@@ -58,6 +58,13 @@ class WorldItems:
         return WorldItem(
             self._title(place), frozenset((place,)), cells, made, tuple(sorted(fields)), tuple(self._copies(cells))
         )
+
+    def rows_of(self, scenario: Scenario, places: Sequence[Place]) -> set[Row]:
+        """Return the rows of files that a scenario asks about; of rows that are made, those that the rows at these
+        places are made from."""
+        if scenario.rows is not None and scenario.rows.dataset not in self._made:
+            places = [case.origin for case in self.world.picked(scenario, None) if case.origin is not None]
+        return {row for place in places for row in self._from(place)[0]}
 
     def root(self, place: Place) -> Hashable:
         """Return the row of a file that an item is of, by whichever name comes first, or else the item itself."""

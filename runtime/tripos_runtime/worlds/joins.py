@@ -9,7 +9,8 @@ from typing import Any
 
 from tripos_compiler.plan import Dataset, Join
 from tripos_runtime.datasets import dataset_files, key_text
-from tripos_runtime.worlds.tables import DataFiles, Key
+from tripos_runtime.worlds.layouts import Placement
+from tripos_runtime.worlds.tables import DataFiles, Key, Records
 
 Record = dict[str, Any]
 JoinKey = tuple[str | None, ...]
@@ -40,6 +41,42 @@ class JoinedRows:
                 elif column in self._optional[dataset.name]:
                     record = {**record, column: None}
         return record
+
+    def moved(self, records: Records, placement: Placement) -> Records:
+        """Return the records of a world with the columns of joined files whose rows lie in other files there."""
+        found: dict[Key, dict[int, Record]] = {key: dict(rows) for key, rows in records.items()}
+        for key, dataset in self._datasets.items():
+            for join in dataset.joins:
+                moved = any(file.sha256 in placement.files for file in join.files)
+                if not moved or any(file.sha256 not in self._by_digest for file in join.files):
+                    continue
+                there = self._there(join, placement, records)
+                for number, before in enumerate(self.tables[key].records, 1):
+                    record = found.get(key, {}).get(number, before)
+                    now = there.get(key_text(record.get(join.column)))
+                    for column in self._added(key, number, join, _names(join)):
+                        if now is not None:
+                            record = {**record, column: now.get(column)}
+                        elif column in self._optional[dataset.name]:
+                            record = {**record, column: None}
+                    if record is not before:
+                        found.setdefault(key, {})[number] = record
+        return found
+
+    def _there(self, join: Join, placement: Placement, records: Records) -> Mapping[str | None, Record]:
+        """Return the rows of the files of a join in another world, by what they are found by."""
+        found: dict[str | None, Record] = {}
+        for file in join.files:
+            placed = placement.files.get(file.sha256)
+            for each, number in self.tables.rows(self._by_digest[file.sha256]) if placed is None else placed:
+                record = records.get(each, {}).get(number) or self.tables[each].records[number - 1]
+                found[key_text(record.get(join.other))] = record
+        return found
+
+    @cached_property
+    def _by_digest(self) -> Mapping[str, Key]:
+        """The files that a data set reads, by their SHA-256."""
+        return {key[1]: key for key in self.tables.every}
 
     def _added(self, key: Key, number: int, join: Join, names: tuple[str, ...]) -> Iterator[str]:
         """Yield the columns that a row has of a join, and not by itself; what is secret is changed anyway."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from tripos_compiler.plan import Dataset
-from tripos_runtime.worlds.tables import DataFiles, Key, Records
+from tripos_runtime.worlds.tables import Cell, DataFiles, Key, Records
 from tripos_runtime.worlds.values import canonical_text
 
 Rows = tuple[tuple[Key, int], ...]
@@ -85,6 +85,12 @@ class FileLayouts:
             if secret:
                 found.append(FileGroup(dataset, self.tables.keys(dataset.name), frozenset(secret)))
         return tuple(found)
+
+    def cells(self, rows: Collection[tuple[Key, int]]) -> frozenset[Cell]:
+        """Return the secrets of rows that the names of their files say."""
+        return frozenset(
+            (*row, column) for group in self.groups for row in rows if row[0] in group.keys for column in group.secret
+        )
 
     def placed(self, records: Records, seed: int) -> Placement:
         """Return which rows lie in which files in a world of these records."""

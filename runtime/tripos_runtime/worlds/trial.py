@@ -12,13 +12,15 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Literal
 
 from tripos_compiler.language import expressions_of, subexpressions
-from tripos_compiler.plan import Call, Data, Plan, Retrieve, digest
+from tripos_compiler.plan import Call, Data, Plan, Retrieve, Scenario, digest
 from tripos_runtime.datasets import DataFolders
 from tripos_runtime.worlds.changes import Changer, SecretChange
 from tripos_runtime.worlds.copies import Copies
 from tripos_runtime.worlds.items import WorldItem, WorldItems
+from tripos_runtime.worlds.layouts import Placement
 from tripos_runtime.worlds.playthrough import Guesses, Playthrough
 from tripos_runtime.worlds.revealed import Shown, is_narrow
 from tripos_runtime.worlds.roles import Script, stand_ins
@@ -46,8 +48,9 @@ whether the secrets of all rows are alike in the first world, so that those of o
 @dataclass(frozen=True)
 class SecretLeak:
     """A message to the compared role that depends on secrets of the item it is about: `fields` were changed, `alone`
-    are those of them whose change alone makes the difference. `copies` says where else these secrets stand. `narrow`:
-    rows have exchanged their secrets, and a `reveal` with `rows` shows something else."""
+    are those of them whose change alone makes the difference. `copies` says where else these secrets stand. `how` says
+    what is other: the secrets; what a `reveal` with `rows` shows once rows have exchanged them; or only the files in
+    which the rows that are asked about lie."""
 
     difference: RequestDifference
     row: str
@@ -55,7 +58,7 @@ class SecretLeak:
     alone: tuple[str, ...]
     copies: tuple[str, ...]
     pair: int
-    narrow: bool = False
+    how: Literal["secrets", "exchange", "files"] = "secrets"
 
 
 @dataclass
@@ -133,8 +136,10 @@ class _Trying:
         if not found.units:
             found.units = dict(Counter(unit.scenario for unit in one.units))
         items = WorldItems(first.world, self.changer)
-        if self.narrow:
+        if self.narrow and not alike:
             found.messages += self._exchanged(first, number, items, found)
+        for scenario in self.plan.scenarios if self.changer.layouts.groups else ():
+            found.messages += self._moved(scenario, first, one, number, items, found)
         different = [each for each in differences(one, other, items.root) if not _is_known(each, found)]
         if not different:
             return
@@ -157,8 +162,37 @@ class _Trying:
         for each in differences(one, other, items.root):
             if not _is_known(each, found):
                 item = items.at(each.unit.place)
-                found.leaks.append(SecretLeak(each, item.title, item.fields, item.fields, (), number, narrow=True))
+                fields = item.fields
+                found.leaks.append(SecretLeak(each, item.title, fields, fields, (), number, "exchange"))
         return one.messages + other.messages
+
+    def _moved(
+        self,
+        scenario: Scenario,
+        first: Playthrough,
+        one: SeenRequests,
+        number: int,
+        items: WorldItems,
+        found: WorldTrial,
+    ) -> int:
+        """Let the rows that a scenario asks about lie in other files, and say what they say: no message may tell of it.
+        How many messages were compared."""
+        mine = SeenRequests({unit: sent for unit, sent in one.units.items() if unit.scenario == scenario.name})
+        rows = items.rows_of(scenario, [unit.place for unit in mine.units])
+        cells = self.changer.layouts.cells(rows)
+        if not cells or not mine.units:
+            return 0
+        change = SecretChange(("permuted", "fresh")[number % 2], number, cells=frozenset(cells))
+        placement = self.changer.layouts.placed(self.changer.records(change), number)
+        other = self._going(first.script, first.change, first.guesses, first.shown, first, placement).go(
+            [scenario], self.places, self.limit
+        )
+        for each in differences(mine, other, items.root):
+            if not _is_known(each, found):
+                title = items.at(each.unit.place).title
+                fields = tuple(sorted({self.changer.roots[cell].field for cell in cells if cell in self.changer.roots}))
+                found.leaks.append(SecretLeak(each, title, fields, fields, (), number, "files"))
+        return other.messages
 
     def _alone(
         self,
@@ -235,9 +269,12 @@ class _Trying:
         known: Guesses,
         shown: Shown,
         first: Playthrough | None = None,
+        placement: Placement | None = None,
     ) -> Playthrough:
         records = {} if change is None else self.changer.records(change)
-        placement = self.changer.layouts.placed(records, 0 if change is None else change.seed)
+        if placement is None:
+            placement = self.changer.layouts.placed(records, 0 if change is None else change.seed)
+        records = self.changer.joins.moved(records, placement)
         world = TrialWorld(
             self.plan, self.reader, self.spec_files,
             tables=self.tables, records=records, placement=placement, base=self.files,
