@@ -8,7 +8,8 @@ from tripos_compiler.plan import Dataset, Join
 from tripos_compiler.secrecy.labels import NONE, Secrets, union
 
 JoinedSecrets = Mapping[str, list[tuple[str, Secrets]]]
-"""For a field, how it holds secrets by joins, in words, and which."""
+"""For a field, the secrets that it holds by joins, each with the columns by which its row is found, in words; without
+any, those that say whether it is there."""
 
 
 def joined_secrets(dataset: Dataset, read: Mapping[str, Secrets], parted: Sequence[Secrets]) -> JoinedSecrets:
@@ -31,9 +32,9 @@ def joined_secrets(dataset: Dataset, read: Mapping[str, Secrets], parted: Sequen
             if added.isdisjoint(each.columns):
                 continue
             if by:
-                found[each.name].append((f"is found by the column {_listed(keys)}", by))
+                found[each.name].append((_listed(keys), by))
             if there:
-                found[each.name].append(("is there by the files that are joined", there))
+                found[each.name].append(("", there))
         for column in added:
             columns[column] = union(columns.get(column, NONE), by, there)
     return found

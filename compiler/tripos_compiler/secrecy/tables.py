@@ -122,9 +122,14 @@ class DatasetSecrets:
             return own
         parted = [self._parted(dataset, place) for place in range(len(dataset.joins))]
         found = joined_secrets(dataset, self._columns(dataset), parted)
-        heads = {name: self.declaration(dataset.name, name).head for name, secrets in found.items() if secrets}
+        heads = {name: self.declaration(dataset.name, name).head for name, joins in found.items() if joins}
+
+        def label(name: str, keys: str) -> Label:
+            by = f"`{name}` is found by {keys}" if keys else f"whether there is `{name}` is told by the joined files"
+            return Label(heads[name], by)
+
         return {
-            name: union(own[name], *(onward(secrets, Label(heads[name], f"`{name}` {why}")) for why, secrets in joins))
+            name: union(own[name], *(onward(secrets, label(name, keys)) for keys, secrets in joins))
             for name, joins in found.items()
         }
 

@@ -52,16 +52,16 @@ def _diagnostic(leak: SecretLeak, compared: str, compilation: Compilation) -> Di
     at = leak.difference
     fields = _listed([f"`{name}`" for name in leak.alone])
     what = "secret" if len(leak.alone) == 1 else "secrets"
-    step = f"the prompt of `{compared}` in `{at.part.step}` of `{at.unit.scenario}`"
+    step, scenario = at.part.step, at.unit.scenario
     match leak.how:
         case "secrets":
-            message = f"{step} depends on the {what} {fields}"
+            message = f"the prompt of `{compared}` in `{step}` of `{scenario}` depends on the {what} {fields}"
             help_ = "leave it to the graders, or say `reveal(…)` where the protocol wants it shown"
         case "exchange":
-            message = f"{step} depends on which row has which {fields}"
+            message = f"the prompt of `{compared}` in `{step}` of `{scenario}` depends on which row has which {fields}"
             help_ = "let `reveal(…, rows: N)` show what stays if rows exchange their values: `sorted(…)` of the column"
         case "files":
-            message = f"{step} depends on the files in which rows lie, whose names say {fields}"
+            message = f"the prompt of `{compared}` in `{step}` of `{scenario}` depends on which files, named by {fields}, rows lie in"
             help_ = "use rows in an order of their own: `sorted(…)` or `distinct(…)` of a column"
     return Diagnostic(
         "R0501",
