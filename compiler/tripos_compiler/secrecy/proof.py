@@ -33,7 +33,7 @@ from tripos_compiler.secrecy.labels import (
 )
 from tripos_compiler.secrecy.layouts import Layouts
 from tripos_compiler.secrecy.scenarios import SHOWN, Following
-from tripos_compiler.secrecy.tables import MAY_READ, Copies, DatasetSecrets
+from tripos_compiler.secrecy.tables import FOUND_BY, IN_FILES, MAY_READ, Copies, DatasetSecrets
 from tripos_compiler.source import Span, dataclass
 
 FOLLOWS = ("W1001", "W1008")
@@ -156,6 +156,10 @@ class Proof:
         notes = ["rows that are asked about are no shots: part them by a public column"] if others_rows else []
         if any(label.text.endswith(MAY_READ) for label in way):
             notes.append("write `pure` after its path if it reads nothing but what it is given")
+        if any(label.text == IN_FILES for label in way):
+            notes.append("rows in an order of their own tell nothing of it: `sorted(…)` of a column")
+        if any(f"` {FOUND_BY} " in label.text for label in way):
+            notes.append("what is joined by a secret column is as secret: join by a public one")
         notes += [f"{others} other way{'s' * (others > 1)} lead{'s' * (others == 1)} here too"] if others else []
         self.program.diagnostics.error("E0501", message, last, *steps, help=help_, notes=notes)
 

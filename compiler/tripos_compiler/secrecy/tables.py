@@ -25,6 +25,8 @@ Files = Mapping[str, frozenset[str]]
 """For a data set, those that read a file of it, packed or not."""
 
 MAY_READ = "may read it from its file"
+IN_FILES = "the rows stand in files that are named by it"
+FOUND_BY = "is found by"
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ class DatasetSecrets:
         heads = {name: self.declaration(dataset.name, name).head for name, joins in found.items() if joins}
 
         def label(name: str, keys: str) -> Label:
-            by = f"`{name}` is found by {keys}" if keys else f"whether there is `{name}` is told by the joined files"
+            by = f"`{name}` {FOUND_BY} {keys}" if keys else f"whether there is `{name}` is told by the joined files"
             return Label(heads[name], by)
 
         return {
@@ -160,7 +162,7 @@ class DatasetSecrets:
             if not each.files <= files:
                 there = union(there, onward(told, Label(head, "it tells which rows lie in these files")))
             if not (each.joined and each.dataset == dataset.name):
-                order = union(order, onward(told, Label(head, "the rows stand in files that are named by it")))
+                order = union(order, onward(told, Label(head, IN_FILES)))
         return there, order
 
     @cached_property
