@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 Row = Mapping[str, Any]
@@ -41,7 +41,6 @@ class ArrangedSpec:
     """True if only rows of one half are asked about."""
     doors: bool
     """True if `reveal(…, rows: N)` shows what a whole column has: then rows exchange what they have and no more."""
-    media: Sequence[Row] = field(default_factory=tuple)
 
     def files(self, rows: Sequence[Row], dice: random.Random | None = None) -> dict[str, list[dict[str, Any]]]:
         """Return the files of rows. With dice, a row that has another group stands at either end of its file."""
@@ -255,6 +254,16 @@ class _Writer:
         self.doors += [self.dice.choice(behind).format(f"reveal({each}, rows: 5)") for each in inside]
         self.doors += [f"reveal({each}, rows: 5)" for each in numbers if ", b in" not in each]
 
+    def _over(self) -> str:
+        """Return the data set that is asked about; of one that leaves some columns out, no others are shown."""
+        others = [name for name in ("every", "kept", "one") if any(f"dataset {name} " in each for each in self.sets)]
+        over = self.dice.choice(others) if others and self.chance(0.3) else "item"
+        gone = {"every": ("q.answer", "q.group", "q.tip", "q.room", "q.few", "q.note"), "kept": ()}
+        gone["one"] = (*gone["every"], "q.level")
+        self.holes = [each for each in self.holes if not any(name in each for name in gone.get(over, ()))]
+        self.doors = [each for each in self.doors if not any(name in each for name in gone.get(over, ()))]
+        return over
+
     def hole(self) -> str:
         """Return a hole of a prompt."""
         known = self.doors if self.doors and self.door and self.chance(0.5) else self.holes
@@ -264,7 +273,8 @@ class _Writer:
 
     def _scenario(self) -> str:
         where = " where q.split == test" if self.parted else ""
-        lines = ["scenario s {", f"  over item as q{where}"]
+        over = self._over() if not self.parted else "item"
+        lines = ["scenario s {", f"  over {over} as q{where}"]
         ask = []
         other = " where s.split == train" if self.chance(0.7 if self.parted else 0.1) else ""
         if self.chance(0.2):
@@ -273,14 +283,14 @@ class _Writer:
             ask.append(f'    shots 2 from item as s{other}{drawn} {{ prompt "{{{{ s.question }}}}", reply "{told}" }}')
         if self.chance(0.2):
             condition = f"    where {other.removeprefix(' where ')}\n" if other else ""
-            by = self.dice.choice(("bm25(q.question, s.question)", "bm25(q.level, s.level)"))
+            by = self.dice.choice(("bm25(q.question, s.question)", 'bm25("easy", s.level)'))
             lines.append(f"  retrieve near from item as s {{\n{condition}    top 3 by {by}\n  }}")
             self.holes += ["bullets(near.question)", "first(near).question"] * 3
         if self.chance(0.15):
-            ask.append(f'    prompt "More." when {self.dice.choice(("first(item).level == easy", "q.level == easy", "length(item) > 3"))}')
+            ask.append(f'    prompt "More." when {self.dice.choice(("first(item).level == easy", "length(item) > 3"))}')
         holes = " ".join(self.hole() for _ in range(self.dice.randrange(1, 3)))
         ask.append(f'    prompt "#{{{{ q.n }}}}. {holes}"')
-        lines += ["  ask reply by candidate {", *ask, "  }", "  score right = contains(reply.text, q.answer)", "}"]
+        lines += ["  ask reply by candidate {", *ask, "  }", '  score right = contains(reply.text, "amber")', "}"]
         return "\n".join(lines)
 
 

@@ -58,6 +58,10 @@ class Layouts:
         )
         return Layout(name, fields, frozenset(_contents(loaded, files)), joined)
 
+    def are_media_by_folder(self, name: str) -> bool:
+        """Return true if cells of a data set that say the same name different files, by the folder of their row."""
+        return self.loaded[name].media_by_folder
+
     def files(self, name: str) -> frozenset[str]:
         """Return the files of the rows of a data set."""
         return self._files[name]

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
+from tripos_compiler.language.library import holds_media
 from tripos_compiler.plan import Ask, Call, Data, DataField, Dataset, Made
 from tripos_compiler.resolve import Copy
 from tripos_compiler.secrecy.flows import Revealed, SourcePlaces
@@ -106,7 +107,8 @@ class DatasetSecrets:
     # --- read from files ---
 
     def _read(self, dataset: Dataset) -> TableSecrets:
-        fields = {name: Flow(found) for name, found in self._contents(dataset).items()}
+        told, media = self._contents(dataset), self._media(dataset)
+        fields = {each.name: Flow(union(told[each.name], media.get(each.name, NONE))) for each in dataset.fields}
         public = [each for each in dataset.fields if not fields[each.name].all]
         columns = {
             each.name: f"{dataset.source} {' '.join(each.columns)} {each.type.model_dump_json()}" for each in public
@@ -133,6 +135,21 @@ class DatasetSecrets:
         return {
             name: union(own[name], *(onward(secrets, label(name, keys)) for keys, secrets in joins))
             for name, joins in found.items()
+        }
+
+    def _media(self, dataset: Dataset) -> Mapping[str, Secrets]:
+        """Return what files tell that cells name: cells that say the same name another file in another folder."""
+        if not self.layouts.are_media_by_folder(dataset.name):
+            return {}
+        own = (each for each in self._every_layout if each.dataset == dataset.name and not each.joined)
+        told = union(*(self._told_by(each) for each in own))
+        if not told:
+            return {}
+        found = [each.name for each in dataset.fields if holds_media(each.type)]
+        heads = {name: self.declaration(dataset.name, name).head for name in found}
+        return {
+            name: onward(told, Label(head, f"`{name}` is the file of that name in a folder that is named by it"))
+            for name, head in heads.items()
         }
 
     def _columns(self, dataset: Dataset) -> Mapping[str, Secrets]:
