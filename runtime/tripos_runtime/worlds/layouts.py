@@ -46,6 +46,11 @@ class Placement:
     files: Mapping[str, Rows] = field(default_factory=dict)
     further: tuple[tuple[FileGroup, str, Rows], ...] = ()
 
+    @cached_property
+    def elsewhere(self) -> Mapping[tuple[Key, int], str]:
+        """The SHA-256 of the file on the disk in which a row lies that is of another one."""
+        return {row: sha256 for sha256, rows in self.files.items() for row in rows if row[0][1] != sha256}
+
     def rows(self, dataset: Dataset, tables: DataFiles) -> Rows | None:
         """Return the rows of a data set in order; None where they are as on the disk."""
         own = {key[1]: key for key in tables.keys(dataset.name)}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
 from tripos_compiler.language import Misfit, Unavailable, read_row
-from tripos_compiler.language.library import Medium, MediumKind
+from tripos_compiler.language.library import Medium, MediumKind, UnfitMedium
 from tripos_compiler.plan import Dataset, Expr, Scenario
 from tripos_compiler.source import FoundFile
 from tripos_runtime.datasets import Case, CaseSource, Origin, SourceRow, Sources
@@ -71,12 +72,12 @@ class WorldSources(Sources):
         return self._typed[about]
 
     def _read(self, dataset: Dataset, key: Key, number: int) -> SourceRow | None:
-        record = self.records.get(key, {}).get(number)
+        record, elsewhere = self.records.get(key, {}).get(number), self.placement.elsewhere.get((key, number))
         if record is None:
-            if self.base is not None:
+            if elsewhere is None and self.base is not None:
                 return self.base.row(dataset, key, number)
             record = self.tables[key].records[number - 1]
-        row = read_row(dataset, record, self.axes, partial(self._medium, self.tables[key].file))
+        row = read_row(dataset, record, self.axes, partial(self._medium, self.tables[key].file, elsewhere))
         if isinstance(row, Misfit):  # a copy that is read as a type of its own: here it stays as it is
             if self.base is not None:
                 return self.base.row(dataset, key, number)
@@ -85,10 +86,15 @@ class WorldSources(Sources):
             return None
         return SourceRow(row, (key[1], number))
 
-    def _medium(self, file: FoundFile, kind: MediumKind, value: Any) -> str:
-        """Return the mark of what a cell names; that of a secret is one already, where it is changed."""
+    def _medium(self, file: FoundFile, elsewhere: str | None, kind: MediumKind, value: Any) -> str:
+        """Return the mark of what a cell names, in the folder where its row lies in this world if there is one; that of
+        a secret is one already, where it is changed."""
         if isinstance(value, str) and Medium.read(value) is not None:
             return value
+        for each in self.tables.every.values() if elsewhere is not None else ():
+            if each.file.sha256 == elsewhere:
+                with suppress(UnfitMedium):
+                    return self.reader.medium(each.file, kind, value)
         return self.reader.medium(file, kind, value)
 
     def changes(self, dataset: str) -> bool:
