@@ -23,6 +23,7 @@ GROUPS = ("plants", "stone", "water")
 WORDS = ("amber", "birch", "cedar", "delta")
 SECRET = ("group", "answer", "weight")
 ROWS = 12
+SOME = 7
 HEAD = """benchmark g "1.0.0" { languages en }
 role candidate compared
 let both(x: text, y: text) = "{{ x }} {{ y }}"
@@ -53,7 +54,8 @@ class ArrangedSpec:
             "worked.jsonl": [{"question": f"Is {i} worked?", "answer": WORDS[i % 4]} for i in range(4)],
         }  # fmt: skip
         if not self.named:
-            return {**found, "items.jsonl": [dict(row) for row in rows]}
+            some = [{name: row[name] for name in ("n", "question", "answer")} for row in rows[:SOME]]
+            return {**found, "items.jsonl": [dict(row) for row in rows], "some.csv": some}
         moved = [row for row, was in zip(rows, self.rows, strict=True) if row["group"] != was["group"]]
         for group in GROUPS:
             here = [row for row in rows if row["group"] == group and row not in moved]
@@ -108,6 +110,8 @@ class _Writer:
         for part, likely in ((self._one_file, 0.4), (self._every_file, 0.3), (self._joined_to_one, 0.3)):
             if self.named and self.chance(likely):
                 part()
+        if not self.named and self.chance(0.3):
+            self._some_rows()
         for part, likely in ((self._plain, 0.3), (self._kept, 0.3), (self._marked, 0.3)):
             if self.chance(likely):
                 part()
@@ -166,11 +170,19 @@ class _Writer:
         self.sets.append("\n".join(lines))
 
     def _one_file(self) -> None:
-        self.sets.append(f'dataset one from "it/q.{self.dice.choice(GROUPS)}.jsonl" {{ n integer, question text }}')
+        answer = self.dice.choice(("", "", ", answer text secret"))
+        source = f"it/q.{self.dice.choice(GROUPS)}.jsonl"
+        self.sets.append(f'dataset one from "{source}" {{ n integer, question text{answer} }}')
+        if answer:
+            self.doors += ["bullets(reveal(distinct(one.answer), rows: 1))", "reveal(length(distinct(one.answer)), rows: 1)"]
         self.holes += ["q.question in one.question", "length(one)", "bullets(sorted(one.question))", "sum(one.n)"]
 
     def _every_file(self) -> None:
-        self.sets.append('dataset every from "it/q.*.jsonl" { n integer, question text, level choice(easy, hard) }')
+        answer = self.dice.choice(("", ", answer text secret"))
+        fields = f"n integer, question text, level choice(easy, hard){answer}"
+        self.sets.append(f'dataset every from "it/q.*.jsonl" {{ {fields} }}')
+        if answer:
+            self.doors += ["bullets(reveal(distinct(every.answer), rows: 5))", "first(reveal(every.answer, rows: 5))"]
         self.holes += ["q.question in every.question", "length(every)", "first(every.question)", "max(every.n)"]
         self.holes += ["bullets(sorted(every.question))", "join(every.level, \\\" \\\")"]
 
@@ -182,6 +194,12 @@ class _Writer:
         self.holes += ["length(beside)", "join([default(b.level, easy) each b in beside], \\\" \\\")"]
         self.holes += ["join(beside.plain, \\\" \\\")"]
 
+    def _some_rows(self) -> None:
+        """The first rows again, in a file of their own."""
+        self.sets.append('dataset some from "some.csv" { n integer, question text, answer text secret }')
+        self.holes += ["length(some)", "bullets(some.question)"]
+        self.doors += ["bullets(reveal(distinct(some.answer), rows: 3))", "reveal(length(sorted(some.answer)), rows: 3)"]
+
     def _plain(self) -> None:
         self.sets.append('dataset plain from "plain.jsonl" { n integer, plain text }')
         self.holes += ["first(plain.plain)", "nth(plain.plain, q.n)", "bullets(plain.plain)"]
@@ -189,10 +207,11 @@ class _Writer:
 
     def _kept(self) -> None:
         kept = self.dice.choice(("", " where k.level == easy", " where k.split == train", " where k.answer == \"amber\""))
-        block = self.dice.choice(("", "\n  unique k.level", "\n  require k.weight > 0"))
+        block = self.dice.choice(("", "\n  unique k.level", "\n  require k.weight > 0", "\n  require k.n < 4"))
         self.sets.append(f"dataset kept from item as k{kept} {{ let size = words(k.question){block}\n}}")
         self.holes += ["length(kept)", "q.question in kept.question", "default(first(kept.question), \\\"none\\\")"]
         self.holes += ["bullets(sorted(kept.question))"]
+        self.doors += ["bullets(reveal(distinct(kept.answer), rows: 5))", "reveal(sum(kept.weight), rows: 5)"]
 
     def _marked(self) -> None:
         both = self.dice.choice(("both(m.question, m.answer)", "upper(m.answer)", "upper(m.question)", "m.weight * m.n"))

@@ -7,16 +7,17 @@ order and nothing else; a function that gives the same in whatever order a list 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from enum import IntEnum
 
 from tripos_compiler.language import names_in
-from tripos_compiler.language.library import FUNCTIONS, arguments_of
+from tripos_compiler.language.library import FUNCTIONS, arguments_of, find_lacks
 from tripos_compiler.plan import (
     Binary,
     Call,
     Data,
+    Derived,
     Each,
     Expr,
     Get,
@@ -30,7 +31,7 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.secrecy.flows import UNORDERED, Flows
 from tripos_compiler.secrecy.generation import written_fields
-from tripos_compiler.secrecy.labels import Flow, parted
+from tripos_compiler.secrecy.labels import Flow, Secret, parted
 from tripos_compiler.source import dataclass
 
 
@@ -49,12 +50,17 @@ class Exchange(IntEnum):
     CHANGES = 5
 
 
+HasAll = Callable[[Data, Secret], bool]
+"""Whether a column of a data set that is read has what a secret column of another has in every row."""
+
+
 @dataclass
 class Exchanges:
     """The expressions of one place."""
 
     flows: Flows
     made: Mapping[str, Made]
+    has_all: HasAll
     loops: Mapping[str, Exchange] = field(default_factory=dict)
     """By alias, what the loops that it stands in go through: rows, or something of each."""
 
@@ -130,34 +136,46 @@ class Exchanges:
             loops = {**dict.fromkeys(loops, Exchange.CHANGES), loop.alias: own}
         elif source != Exchange.STAYS:
             loops[loop.alias] = source
-        inside = Exchanges(inner, self.made, loops)
+        inside = Exchanges(inner, self.made, self.has_all, loops)
         found = _joined(inside.of(each) for each in (value, loop.where) if each is not None)
         if source in (Exchange.ROWS, Exchange.REORDERED):
             return Exchange.CHANGES if found == Exchange.CHANGES else Exchange.REORDERED
         return _joined((source, found))
 
     def _column(self, dataset: str, column: str | None) -> Exchange:
-        """Return the same of a whole column, or of all rows, of a data set."""
+        """Return the same of a whole column, or of all rows, of a data set. Where it has some of the rows of another,
+        rows may exchange their secrets with those that it has not."""
         rows = self.flows.tables.rows(dataset)
         if parted(rows.what)[0]:
             return Exchange.CHANGES
         if column is None:
             return Exchange.ROWS
-        made = self.made.get(dataset)
-        return Exchange.REORDERED if made is None else self._made_column(made, column, rows.at(column))
+        flow = rows.at(column)
+        if dataset in self.made:
+            return self._made_column(self.made[dataset], column, flow)
+        others = [each for each in parted(flow.element.all)[0] if each.dataset != dataset]
+        whole = all(self.has_all(Data(dataset=dataset, field=column), each) for each in others)
+        return Exchange.REORDERED if whole else Exchange.CHANGES
 
     def _made_column(self, made: Made, column: str, flow: Flow) -> Exchange:
         """Return the same of a column of a data set that is made: one that is written knowing the secrets of other
-        columns, or computed from them, is another after an exchange."""
+        columns, or computed from them, is another after an exchange, and so is one of which some rows are left out."""
         secrets = parted(flow.element.all)[0]
         if all((each.dataset, each.column) == (made.name, column) for each in secrets):
             return Exchange.REORDERED
-        if column in written_fields(made) or made.source is None:
+        if column in written_fields(made) or made.source is None or not _keeps_all(made):
             return Exchange.CHANGES
         if isinstance(made.source, Data) and made.source.field is None:
             return self._column(made.source.dataset, column)
         found = self.of(made.source)
         return Exchange.REORDERED if found in (Exchange.STAYS, Exchange.REORDERED) else Exchange.CHANGES
+
+
+def _keeps_all(made: Made) -> bool:
+    """Return true if every row of the source is made into one: no condition refuses any, and no role may."""
+    if made.where is not None or made.require or made.unique or made.distinct:
+        return False
+    return all(isinstance(step, Derived) and not any(find_lacks(step.value)) for step in made.steps)
 
 
 def _joined(parts: Iterable[Exchange]) -> Exchange:

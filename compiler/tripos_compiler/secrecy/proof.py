@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import field
 
@@ -11,13 +12,14 @@ from tripos_compiler.language import subexpressions
 from tripos_compiler.language.library import arguments_of
 from tripos_compiler.plan import (
     Call,
+    Data,
     Expr,
     Literal_,
     Reveal,
     Scenario,
 )
 from tripos_compiler.resolve import Program
-from tripos_compiler.secrecy.copies import copies_by_field, datasets_sharing_files, identifies_rows, unmarked_copies
+from tripos_compiler.secrecy.copies import comparable_text, copies_by_field, datasets_sharing_files, identifies_rows, unmarked_copies
 from tripos_compiler.secrecy.exchanges import Exchanges
 from tripos_compiler.secrecy.flows import Flows, Revealed, SourcePlaces
 from tripos_compiler.secrecy.halves import Halves
@@ -179,7 +181,7 @@ class Proof:
             given = arguments_of(call)
             door.shown = union(door.shown, parted(flows.of(given["value"]).all)[0])
             if "rows" in given:
-                door.stays = door.stays and Exchanges(flows, self.program.made).stays(given["value"])
+                door.stays = door.stays and Exchanges(flows, self.program.made, self._has_all).stays(given["value"])
 
         return revealed
 
@@ -232,6 +234,18 @@ class Proof:
             message = f"this depends on which row has which `{name}`, and not on the whole column alone"
             help_ = "show what stays if rows exchange their values, such as `distinct(…)` or `sorted(…)` of the column"
             self.program.diagnostics.error("E0502", message, span, help=help_)
+
+    def _has_all(self, column: Data, secret: Secret) -> bool:
+        """Return true if a column has what a secret column of another data set has in every row: so it has where it is
+        read from all of its files, or has all of its values."""
+        one, other = (self.program.loaded.get(name) for name in (column.dataset, secret.dataset))
+        if one is None or other is None or column.field is None:
+            return False
+        files = self.tables.layouts.files
+        if files(secret.dataset) <= files(column.dataset):
+            return True
+        mine = Counter(comparable_text(row.values.get(column.field)) for row in one.rows)
+        return Counter(comparable_text(row.values.get(secret.column)) for row in other.rows) <= mine
 
     def _rows(self, secret: Secret) -> int | None:
         """Return how many rows a data set has, where that is known before a run."""

@@ -253,7 +253,9 @@ class Following:
         where = self.rows.conditions(shots.where, {shots.alias: table})
         row = table.rows.element.mapped(lambda found: within(found, lambda rows: rows.where(where)))
         flows = self.flows(step, {shots.alias: Flow(fields=row.fields)})
-        there = within(union(table.rows.what, table.rows.order), lambda rows: rows.where(where))
+        there = union(table.rows.what, table.rows.order)
+        if shots.drawn is None:  # a draw goes by the places that rows have among all, whatever the condition
+            there = within(there, lambda rows: rows.where(where))
         chosen = [flows.all(shots.where), self.flows(step).all(shots.drawn), there, *self._keys(table, row)]
         yield Told(union(*chosen), written.head, SHOWN)
         for texts in (shots.prompt, shots.reply):

@@ -5,3 +5,4 @@ from .comparisons import (
     unmarked_copies as unmarked_copies,
 )
 from .copies import digests as digests
+from .containment import comparable_text as comparable_text
