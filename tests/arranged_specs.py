@@ -146,7 +146,7 @@ class _Writer:
         if self.chance(0.3):
             joins.append('join "tips.jsonl" on "answer"')
             fields.append(self.dice.choice(("tip text", "tip text?", "tip text secret")))
-            self.holes.append("default(q.tip, \\\"none\\\")" if fields[-1].endswith("?") else "q.tip")
+            self.holes.append('default(q.tip, \\"none\\")' if fields[-1].endswith("?") else "q.tip")
             if self.chance(0.4):
                 joins.append('join "shelves.jsonl" on "shelf"')
                 fields.append("room text")
@@ -154,7 +154,7 @@ class _Writer:
         if self.chance(0.2):
             joins.append('join "few.jsonl" on "answer"')
             fields.append("few text?")
-            self.holes.append("default(q.few, \\\"none\\\")")
+            self.holes.append('default(q.few, \\"none\\")')
         if self.chance(0.3):
             joins.append('join "notes.jsonl" on "n"')
             fields.append("note text")
@@ -174,7 +174,10 @@ class _Writer:
         source = f"it/q.{self.dice.choice(GROUPS)}.jsonl"
         self.sets.append(f'dataset one from "{source}" {{ n integer, question text{answer} }}')
         if answer:
-            self.doors += ["bullets(reveal(distinct(one.answer), rows: 1))", "reveal(length(distinct(one.answer)), rows: 1)"]
+            self.doors += [
+                "bullets(reveal(distinct(one.answer), rows: 1))",
+                "reveal(length(distinct(one.answer)), rows: 1)",
+            ]
         self.holes += ["q.question in one.question", "length(one)", "bullets(sorted(one.question))", "sum(one.n)"]
 
     def _every_file(self) -> None:
@@ -184,37 +187,42 @@ class _Writer:
         if answer:
             self.doors += ["bullets(reveal(distinct(every.answer), rows: 5))", "first(reveal(every.answer, rows: 5))"]
         self.holes += ["q.question in every.question", "length(every)", "first(every.question)", "max(every.n)"]
-        self.holes += ["bullets(sorted(every.question))", "join(every.level, \\\" \\\")"]
+        self.holes += ["bullets(sorted(every.question))", 'join(every.level, \\" \\")']
 
     def _joined_to_one(self) -> None:
         self.sets.append(
             'dataset beside from "plain.jsonl" {\n'
             f'  join "it/q.{self.dice.choice(GROUPS)}.jsonl" on "n"\n  n integer, plain text, level choice(easy, hard)?\n}}'
         )
-        self.holes += ["length(beside)", "join([default(b.level, easy) each b in beside], \\\" \\\")"]
-        self.holes += ["join(beside.plain, \\\" \\\")"]
+        self.holes += ["length(beside)", 'join([default(b.level, easy) each b in beside], \\" \\")']
+        self.holes += ['join(beside.plain, \\" \\")']
 
     def _some_rows(self) -> None:
         """The first rows again, in a file of their own."""
         self.sets.append('dataset some from "some.csv" { n integer, question text, answer text secret }')
         self.holes += ["length(some)", "bullets(some.question)"]
-        self.doors += ["bullets(reveal(distinct(some.answer), rows: 3))", "reveal(length(sorted(some.answer)), rows: 3)"]
+        self.doors += [
+            "bullets(reveal(distinct(some.answer), rows: 3))",
+            "reveal(length(sorted(some.answer)), rows: 3)",
+        ]
 
     def _plain(self) -> None:
         self.sets.append('dataset plain from "plain.jsonl" { n integer, plain text }')
         self.holes += ["first(plain.plain)", "nth(plain.plain, q.n)", "bullets(plain.plain)"]
-        self.holes += ["join([p.second each p in zip(plain.plain, item.question)], \\\" \\\")"]
+        self.holes += ['join([p.second each p in zip(plain.plain, item.question)], \\" \\")']
 
     def _kept(self) -> None:
-        kept = self.dice.choice(("", " where k.level == easy", " where k.split == train", " where k.answer == \"amber\""))
+        kept = self.dice.choice(("", " where k.level == easy", " where k.split == train", ' where k.answer == "amber"'))
         block = self.dice.choice(("", "\n  unique k.level", "\n  require k.weight > 0", "\n  require k.n < 4"))
         self.sets.append(f"dataset kept from item as k{kept} {{ let size = words(k.question){block}\n}}")
-        self.holes += ["length(kept)", "q.question in kept.question", "default(first(kept.question), \\\"none\\\")"]
+        self.holes += ["length(kept)", "q.question in kept.question", 'default(first(kept.question), \\"none\\")']
         self.holes += ["bullets(sorted(kept.question))"]
         self.doors += ["bullets(reveal(distinct(kept.answer), rows: 5))", "reveal(sum(kept.weight), rows: 5)"]
 
     def _marked(self) -> None:
-        both = self.dice.choice(("both(m.question, m.answer)", "upper(m.answer)", "upper(m.question)", "m.weight * m.n"))
+        both = self.dice.choice(
+            ("both(m.question, m.answer)", "upper(m.answer)", "upper(m.question)", "m.weight * m.n")
+        )
         self.sets.append(f"dataset marked from item as m {{ let mark = {both} }}")
         self.holes += ["length(marked)"]
         if "weight" in both:

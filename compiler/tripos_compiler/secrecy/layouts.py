@@ -1,14 +1,16 @@
-"""Layouts of files that tell a secret: where the name of a file says what a secret field holds, it tells a secret which
-rows the file has, and in which order the rows of several files stand."""
+"""Files that tell a secret by their rows. If the name of a file says what a secret field holds, it tells a secret which
+rows the file has, and in which order the rows of several files stand. If rows are joined by a secret key, the columns
+of the row that it finds tell the key."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 
-from tripos_compiler.plan import DataFile
+from tripos_compiler.plan import DataFile, Dataset, Join
 from tripos_compiler.resolve import LoadedDataset
 from tripos_compiler.secrecy.copies import digests
+from tripos_compiler.secrecy.labels import NONE, Secrets, union
 from tripos_compiler.source import dataclass
 
 
@@ -52,9 +54,7 @@ class Layouts:
         captured = {column for file in files for column in file.captures}
         captured = captured if columns is None else captured & columns
         fields = tuple(
-            each.name
-            for each in loaded.dataset.fields
-            if each.name in secret and not captured.isdisjoint(each.columns)
+            each.name for each in loaded.dataset.fields if each.name in secret and not captured.isdisjoint(each.columns)
         )
         return Layout(name, fields, frozenset(_contents(loaded, files)), joined)
 
@@ -68,9 +68,7 @@ class Layouts:
 
     @cached_property
     def _files(self) -> Mapping[str, frozenset[str]]:
-        return {
-            name: frozenset(_contents(loaded, loaded.dataset.files)) for name, loaded in self.loaded.items()
-        }
+        return {name: frozenset(_contents(loaded, loaded.dataset.files)) for name, loaded in self.loaded.items()}
 
     def joined(self, name: str, place: int) -> frozenset[str]:
         """Return the files of a join of a data set, the how manieth it is."""
@@ -81,3 +79,46 @@ class Layouts:
 def _contents(loaded: LoadedDataset, files: Sequence[DataFile]) -> list[str]:
     """Return the digests of what files hold once they are unpacked."""
     return [digests(loaded, file)[1] for file in files]
+
+
+JoinedSecrets = Mapping[str, list[tuple[str, Secrets]]]
+"""For a field, the secrets that it holds by joins, each with the columns by which its row is found, in words; without
+any, those that say whether it is there."""
+
+
+def joined_secrets(dataset: Dataset, read: Mapping[str, Secrets], parted: Sequence[Secrets]) -> JoinedSecrets:
+    """Return what the fields of a data set hold by its joins. `read` are the secrets that fields read from its columns;
+    `parted` those that tell, of each join, which rows its files have.
+
+    A key is secret if a secret field is read from its column, or if an earlier join adds it by a secret key. Names in
+    braces that both files have are part of the key.
+    """
+    columns = dict(read)
+    found: dict[str, list[tuple[str, Secrets]]] = {each.name: [] for each in dataset.fields}
+    named = {name for file in dataset.files for name in file.captures}
+    for join, there in zip(dataset.joins, parted, strict=True):
+        keys = {name: columns[name] for name in _keys(dataset, join) if columns.get(name)}
+        by = union(*keys.values())
+        if not by and not there:
+            continue
+        added = set(join.columns) - {join.column} - named
+        for each in dataset.fields:
+            if added.isdisjoint(each.columns):
+                continue
+            if by:
+                found[each.name].append((_listed(keys), by))
+            if there:
+                found[each.name].append(("", there))
+        for column in added:
+            columns[column] = union(columns.get(column, NONE), by, there)
+    return found
+
+
+def _keys(dataset: Dataset, join: Join) -> set[str]:
+    """Return the columns of a row by which its row in a joined file is found."""
+    captured = {name for file in join.files for name in file.captures}
+    return {join.column, *(captured - {join.other})}
+
+
+def _listed(names: Mapping[str, Secrets]) -> str:
+    return " and ".join(f"`{name}`" for name in sorted(names))

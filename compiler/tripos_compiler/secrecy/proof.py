@@ -19,7 +19,13 @@ from tripos_compiler.plan import (
     Scenario,
 )
 from tripos_compiler.resolve import Program
-from tripos_compiler.secrecy.copies import comparable_text, copies_by_field, datasets_sharing_files, identifies_rows, unmarked_copies
+from tripos_compiler.secrecy.copies import (
+    comparable_text,
+    copies_by_field,
+    datasets_sharing_files,
+    identifies_rows,
+    unmarked_copies,
+)
 from tripos_compiler.secrecy.exchanges import Exchanges
 from tripos_compiler.secrecy.flows import Flows, Revealed, SourcePlaces
 from tripos_compiler.secrecy.halves import Halves

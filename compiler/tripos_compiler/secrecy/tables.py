@@ -14,9 +14,8 @@ from tripos_compiler.plan import Ask, Call, Data, DataField, Dataset, Made
 from tripos_compiler.resolve import Copy
 from tripos_compiler.secrecy.flows import Revealed, SourcePlaces
 from tripos_compiler.secrecy.generation import GenerationFlow, TableSecrets
-from tripos_compiler.secrecy.joined_columns import joined_secrets
 from tripos_compiler.secrecy.labels import NONE, PUBLIC, About, Flow, Secret, Secrets, onward, union, within
-from tripos_compiler.secrecy.layouts import Layout, Layouts
+from tripos_compiler.secrecy.layouts import Layout, Layouts, joined_secrets
 from tripos_compiler.source import dataclass
 
 Copies = Mapping[tuple[str, str], tuple[Copy, ...]]

@@ -61,9 +61,7 @@ class Placement:
             key = tables.key(dataset, file)
             there = self.files.get(file.sha256)
             found.append((file.path, tables.rows(key) if there is None else there))
-        found += [
-            (path, rows) for group, path, rows in self.further if all(key[1] in own for key in group.keys)
-        ]
+        found += [(path, rows) for group, path, rows in self.further if all(key[1] in own for key in group.keys)]
         found.sort(key=lambda each: each[0])
         repeats = {(file.sha256, number) for file in dataset.files for number in file.repeats}
         return tuple(
@@ -110,9 +108,7 @@ class FileLayouts:
             further += [(group, path, tuple(rows)) for path, rows in sorted(placed.items())]
         return Placement(files, tuple(further))
 
-    def _placed(
-        self, group: FileGroup, records: Records, seed: int
-    ) -> dict[str, list[tuple[Key, int]]] | None:
+    def _placed(self, group: FileGroup, records: Records, seed: int) -> dict[str, list[tuple[Key, int]]] | None:
         """Return the rows of the files of a group by path; None where all are as on the disk."""
         found: dict[str, list[tuple[Key, int]]] = defaultdict(list)
         coming: list[tuple[str, tuple[Key, int]]] = []
@@ -133,6 +129,4 @@ def _said(captures: Mapping[str, str], secret: frozenset[str], record: Mapping[s
     """Return what the name of the file says in which a row lies: of secrets what the row has."""
     if record is None:
         return captures
-    return {
-        name: canonical_text(record.get(name)) if name in secret else said for name, said in captures.items()
-    }
+    return {name: canonical_text(record.get(name)) if name in secret else said for name, said in captures.items()}

@@ -15,7 +15,7 @@ Key = tuple[Hashable, str, int]
 
 
 def is_narrow(call: Call) -> bool:
-    """Return true if a call of `reveal` says `rows`: it shows what a whole column has, and of no row which is its own."""
+    """Return true if a call of `reveal` says `rows`: it shows what a column has, and of no row which is its own."""
     return len(call.args) > 1 or "rows" in call.named
 
 

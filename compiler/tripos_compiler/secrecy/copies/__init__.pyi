@@ -4,5 +4,5 @@ from .comparisons import (
     identifies_rows as identifies_rows,
     unmarked_copies as unmarked_copies,
 )
-from .copies import digests as digests
 from .containment import comparable_text as comparable_text
+from .copies import digests as digests
