@@ -374,5 +374,10 @@ SHAPED: Mapping[str, Shape] = {
     "examples_for": _examples,
 }
 """The functions of which a list, a record or an element keeps its shape; of all others, everything is told by all."""
-UNORDERED = frozenset("length distinct sorted drawn sum min max any all precision recall f1 jaccard overlap".split())
+UNORDERED = frozenset(
+    {
+        "length", "distinct", "sorted", "drawn", "sum", "min", "max", "any", "all",
+        "precision", "recall", "f1", "jaccard", "overlap",
+    }
+)  # fmt: skip
 """The functions that give the same in whatever order a list is that they are given."""
