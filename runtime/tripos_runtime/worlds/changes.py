@@ -244,7 +244,18 @@ class Changer:
     @cached_property
     def layouts(self) -> FileLayouts:
         """The files of which the names say something secret."""
-        return FileLayouts(self.tables)
+        return FileLayouts(self.tables, self.copies)
+
+    def laid_out(self, rows: Collection[Row]) -> frozenset[Cell]:
+        """Return the secrets of rows that the names of files say, of their own or of those in which they stand too."""
+        every = {other for row in rows for other in (row, *self.copies.twins(row))}
+        named = self.layouts.named
+        return frozenset(
+            cell
+            for cell in self.roots
+            if cell[:2] in every
+            and any((key, path[0]) in named for key, _, path in ((*cell[:2], (cell[2],)), *self.copies_of(cell)))
+        )
 
     @cached_property
     def _orders(self) -> dict[tuple[Key, int, Kind], Sequence[tuple[Key, int]]]:

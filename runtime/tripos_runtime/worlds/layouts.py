@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from tripos_compiler.plan import Dataset
-from tripos_runtime.worlds.tables import Cell, DataFiles, Key, Records
+from tripos_runtime.worlds.copies import Copies
+from tripos_runtime.worlds.tables import DataFiles, Key, Records
 from tripos_runtime.worlds.values import canonical_text
 
 Rows = tuple[tuple[Key, int], ...]
@@ -25,7 +26,7 @@ class FileGroup:
     dataset: Dataset
     keys: tuple[Key, ...]
     secret: frozenset[str]
-    """The names in braces that a field keeps secret."""
+    """The names in braces that a field keeps secret, or that are copies of a secret."""
 
     def path(self, captures: Mapping[str, str]) -> str:
         """Return the path of the file whose name says this, also of one that there is not."""
@@ -77,23 +78,31 @@ class FileLayouts:
     """The files of a plan of which the names say something secret."""
 
     tables: DataFiles
+    copies: Copies
 
     @cached_property
     def groups(self) -> tuple[FileGroup, ...]:
         """The groups of such files, one for each data set that has any."""
         found: list[FileGroup] = []
         for dataset in self.tables.plan.datasets:
+            keys = self.tables.keys(dataset.name)
             read = {column for each in dataset.fields if each.secret for column in each.columns}
+            read |= {column for key, column in self._copied if key in keys}
             secret = read & {name for file in dataset.files for name in file.captures}
             if secret:
-                found.append(FileGroup(dataset, self.tables.keys(dataset.name), frozenset(secret)))
+                found.append(FileGroup(dataset, keys, frozenset(secret)))
         return tuple(found)
 
-    def cells(self, rows: Collection[tuple[Key, int]]) -> frozenset[Cell]:
-        """Return the secrets of rows that the names of their files say."""
-        return frozenset(
-            (*row, column) for group in self.groups for row in rows if row[0] in group.keys for column in group.secret
-        )
+    @cached_property
+    def _copied(self) -> set[tuple[Key, str]]:
+        """The columns of files that are copies of a secret."""
+        every = (place for columns in self.copies.of.values() for places in columns.values() for place in places)
+        return {(key, path[0]) for key, _, path in every if len(path) == 1}
+
+    @cached_property
+    def named(self) -> frozenset[tuple[Key, str]]:
+        """The columns of files of which the names of these say something secret."""
+        return frozenset((key, name) for group in self.groups for key in group.keys for name in group.secret)
 
     def placed(self, records: Records, seed: int) -> Placement:
         """Return which rows lie in which files in a world of these records."""

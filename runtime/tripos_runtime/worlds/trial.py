@@ -179,10 +179,10 @@ class _Trying:
         How many messages were compared."""
         mine = SeenRequests({unit: sent for unit, sent in one.units.items() if unit.scenario == scenario.name})
         rows = items.rows_of(scenario, [unit.place for unit in mine.units])
-        cells = self.changer.layouts.cells(rows)
+        cells = self.changer.laid_out(rows)
         if not cells or not mine.units:
             return 0
-        change = SecretChange(("permuted", "fresh")[number % 2], number, cells=frozenset(cells))
+        change = SecretChange(("permuted", "fresh")[number % 2], number, cells=cells)
         placement = self.changer.layouts.placed(self.changer.records(change), number)
         other = self._going(first.script, first.change, first.guesses, first.shown, first, placement).go(
             [scenario], self.places, self.limit
@@ -190,7 +190,7 @@ class _Trying:
         for each in differences(mine, other, items.root):
             if not _is_known(each, found):
                 title = items.at(each.unit.place).title
-                fields = tuple(sorted({self.changer.roots[cell].field for cell in cells if cell in self.changer.roots}))
+                fields = tuple(sorted({self.changer.roots[cell].field for cell in cells}))
                 found.leaks.append(SecretLeak(each, title, fields, fields, (), number, "files"))
         return other.messages
 
