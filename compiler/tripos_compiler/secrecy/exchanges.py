@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from enum import IntEnum
 
-from tripos_compiler.language import names_in
+from tripos_compiler.language import names_in, without_reveal
 from tripos_compiler.language.library import FUNCTIONS, arguments_of, find_lacks
 from tripos_compiler.plan import (
     Binary,
@@ -63,6 +63,8 @@ class Exchanges:
     has_all: HasAll
     loops: Mapping[str, Exchange] = field(default_factory=dict)
     """By alias, what the loops that it stands in go through: rows, or something of each."""
+    rows: Mapping[str, str] = field(default_factory=dict)
+    """By alias, the data set of which a loop goes through the rows."""
 
     def stays(self, expr: Expr) -> bool:
         """Return true if a value stays what it is."""
@@ -123,7 +125,10 @@ class Exchanges:
         if len(path) == 1:
             return Exchange.CHANGES
         flow: Flow = self.flows.names[path[0]]
-        return Exchange.OF_SECRETS if flow.at(path[1]).all else Exchange.OF_PLACE
+        if not flow.at(path[1]).all:
+            return Exchange.OF_PLACE
+        column = self._column(self.rows[path[0]], path[1])
+        return Exchange.OF_SECRETS if column == Exchange.REORDERED else Exchange.CHANGES
 
     def _loop(self, loop: Loop, value: Expr) -> Exchange:
         """Return the same of a list that is made of the elements of another."""
@@ -136,7 +141,10 @@ class Exchanges:
             loops = {**dict.fromkeys(loops, Exchange.CHANGES), loop.alias: own}
         elif source != Exchange.STAYS:
             loops[loop.alias] = source
-        inside = Exchanges(inner, self.made, self.has_all, loops)
+        of, rows = without_reveal(loop.of), dict(self.rows)
+        if isinstance(of, Data):
+            rows[loop.alias] = of.dataset
+        inside = Exchanges(inner, self.made, self.has_all, loops, rows)
         found = _joined(inside.of(each) for each in (value, loop.where) if each is not None)
         if source in (Exchange.ROWS, Exchange.REORDERED):
             return Exchange.CHANGES if found == Exchange.CHANGES else Exchange.REORDERED
