@@ -177,6 +177,7 @@ class _Writer:
             self.doors += [
                 "bullets(reveal(distinct(one.answer), rows: 1))",
                 "reveal(length(distinct(one.answer)), rows: 1)",
+                "bullets(reveal(sorted([o.answer each o in one]), rows: 1))",
             ]
         self.holes += ["q.question in one.question", "length(one)", "bullets(sorted(one.question))", "sum(one.n)"]
 
@@ -202,6 +203,7 @@ class _Writer:
         self.sets.append('dataset some from "some.csv" { n integer, question text, answer text secret }')
         self.holes += ["length(some)", "bullets(some.question)"]
         self.doors += [
+            "bullets(reveal(sorted([o.answer each o in some]), rows: 3))",
             "bullets(reveal(distinct(some.answer), rows: 3))",
             "reveal(length(sorted(some.answer)), rows: 3)",
         ]
@@ -218,6 +220,8 @@ class _Writer:
         self.holes += ["length(kept)", "q.question in kept.question", 'default(first(kept.question), \\"none\\")']
         self.holes += ["bullets(sorted(kept.question))"]
         self.doors += ["bullets(reveal(distinct(kept.answer), rows: 5))", "reveal(sum(kept.weight), rows: 5)"]
+        self.doors += ["reveal(sum([k.weight each k in kept]), rows: 5)"]
+        self.doors += ["bullets(reveal(sorted([k.answer each k in kept]), rows: 5))"]
 
     def _marked(self) -> None:
         both = self.dice.choice(
@@ -226,9 +230,11 @@ class _Writer:
         self.sets.append(f"dataset marked from item as m {{ let mark = {both} }}")
         self.holes += ["length(marked)"]
         if "weight" in both:
-            self.doors += ["reveal(sum(marked.mark), rows: 5)"]
+            self.doors += ["reveal(sum(marked.mark), rows: 5)", "reveal(max([m.mark each m in marked]), rows: 5)"]
         else:
             self.doors += ["bullets(reveal(distinct(marked.mark), rows: 5))", "reveal(length(marked.answer), rows: 5)"]
+            self.doors += ["bullets(reveal(sorted([m.mark each m in marked]), rows: 5))"]
+            self.doors += ["bullets(reveal(sorted([both(m.mark, m.answer) each m in marked]), rows: 5))"]
 
     # --- expressions ---
 

@@ -1,5 +1,5 @@
-"""Whether a value stays what it is when the rows of a data set exchange their secrets: then it says which values a
-column has, and of no row which of them is its own.
+"""The exchange of secrets between the rows of a data set. A value that stays what it is says which values a column has,
+and of no row which of them is its own.
 
 An expression is looked at by its parts. A whole column is a list in the order of the rows, so an exchange changes its
 order and nothing else; a function that gives the same in whatever order a list is gives the same after it.

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 from tripos_compiler.plan import DataFile, Dataset, Join
-from tripos_compiler.resolve import LoadedDataset
+from tripos_compiler.resolve import LoadedDataset, LoadedRow
 from tripos_compiler.secrecy.copies import digests
 from tripos_compiler.secrecy.labels import NONE, Secrets, union
 from tripos_compiler.source import dataclass
@@ -58,6 +59,29 @@ class Layouts:
         )
         return Layout(name, fields, frozenset(_contents(loaded, files)), joined)
 
+    def has_some(self, name: str, layout: Layout) -> bool:
+        """Return true if a data set has the rows of some files of a layout, and not of all: it reads these, or has all
+        of their rows and no others in another file. Rows are the same if a long public text of one, which no other row
+        of the layout has, is a text of the other."""
+        files = self.files(name)
+        if files & layout.files:
+            return not layout.files <= files
+        if layout.joined or name == layout.dataset:
+            return False
+        of, mine = self.loaded[layout.dataset], self.loaded[name]
+        public = [each.name for each in of.dataset.fields if not each.secret]
+        for known in filter(None, (_long_texts(of, column) for column in public)):
+            for column in mine.dataset.fields:
+                rows = [known.get(row.values.get(column.name)) for row in mine.rows if _is_long(row, column.name)]
+                if len(rows) < len(mine.rows) or None in rows:
+                    continue
+                found = {(row.path, row.number) for row in rows if row is not None}
+                paths = {path for path, _ in found}
+                whole = {(row.path, row.number) for row in of.rows if row.path in paths}
+                if found == whole and len(whole) < len(of.rows):
+                    return True
+        return False
+
     def are_media_by_folder(self, name: str) -> bool:
         """Return true if cells of a data set that say the same name different files, by the folder of their row."""
         return self.loaded[name].media_by_folder
@@ -79,6 +103,21 @@ class Layouts:
 def _contents(loaded: LoadedDataset, files: Sequence[DataFile]) -> list[str]:
     """Return the digests of what files hold once they are unpacked."""
     return [digests(loaded, file)[1] for file in files]
+
+
+LONG = 12
+"""A text of so many characters stands in two files for a reason."""
+
+
+def _is_long(row: LoadedRow, column: str) -> bool:
+    value = row.values.get(column)
+    return isinstance(value, str) and len(value) >= LONG
+
+
+def _long_texts(loaded: LoadedDataset, column: str) -> dict[Any, LoadedRow] | None:
+    """Return the rows by what they have in a column; None where that is no long text, or one that several rows have."""
+    found = {row.values[column]: row for row in loaded.rows if _is_long(row, column)}
+    return found if found and len(found) == len(loaded.rows) else None
 
 
 JoinedSecrets = Mapping[str, list[tuple[str, Secrets]]]

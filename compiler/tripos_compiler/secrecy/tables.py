@@ -172,12 +172,10 @@ class DatasetSecrets:
         files, head = self.layouts.files(dataset.name), self.places.dataset(dataset.name).head
         there, order = NONE, NONE
         for each in self._every_layout:
-            if not files & each.files:
-                continue
             told = self._told_by(each)
-            if not each.files <= files:
+            if self.layouts.has_some(dataset.name, each):
                 there = union(there, onward(told, Label(head, "it tells which rows lie in these files")))
-            if not (each.joined and each.dataset == dataset.name):
+            if files & each.files and not (each.joined and each.dataset == dataset.name):
                 order = union(order, onward(told, Label(head, IN_FILES)))
         return there, order
 
