@@ -72,6 +72,28 @@ def test_a_difference_is_an_error_with_the_two_messages(leaking: Path, tripos: C
     assert max(map(len, done.err.splitlines())) <= 80
 
 
+ALL = SPEC.replace("over item", "over item as q").replace("item.answer)", "q.answer)")
+FILED = (
+    ALL.replace('"items.jsonl"', '"q.{group}.jsonl"')
+    .replace("text secret", "text, group text secret")
+    .replace("{{ item.question }}", "{{ q.question }} First: {{ first(item).question }}")
+)
+OWN = ALL.replace("{{ item.question }}", "{{ q.question }} {{ bullets(reveal(item.answer, rows: 6)) }}")
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [(FILED, "depends on how `group` puts rows into files"), (OWN, "depends on which row has which `answer`")],
+)
+def test_an_order_that_tells_a_secret_is_told_as_such(leaking: Path, tripos: Command, spec: str, told: str) -> None:
+    files = {"items.jsonl": ROWS, "q.even.jsonl": ROWS[::2], "q.odd.jsonl": ROWS[1::2]}
+    written(leaking, spec, files)
+    done = tripos("check", "s.tripos", "--worlds")
+    assert done.code == 1
+    assert told in " ".join(done.err.split())
+    assert "sorted(…)" in done.err
+
+
 def test_a_difference_is_one_of_the_mistakes_in_json(leaking: Path, tripos: Command) -> None:
     done = tripos("check", "s.tripos", "--worlds", "--format", "json")
     assert done.code == 1

@@ -45,7 +45,7 @@ CODES: dict[str, str] = {
     "E0404": "shots that do not fit",
     # E05 secrecy
     "E0501": "secret reaches the compared role",
-    "E0502": "too few rows for an aggregate",
+    "E0502": "no aggregate of whole columns",
     "E0504": "trained on what is asked",
     "E0506": "a blind judge knows the model",
     # E06 coverage

@@ -124,6 +124,8 @@ class LoadedDataset:
     """Whether `rows` are all of its rows; those of a made data set are not known before a run."""
     repeated: tuple[LoadedRow, ...] = ()
     """The rows that say what an earlier row says, which `rows` leaves out."""
+    media_by_folder: bool = False
+    """Whether cells that say the same name different files, each beside its own data file."""
     unpacked: Mapping[str, str] = field(default_factory=dict)
     """By path, the SHA-256 of what its compressed files hold."""
     origin: Origin = "spec"

@@ -1,8 +1,9 @@
 """The secrets that an expression tells, by what it is made of, and the places that a message shows.
 
 There is one rule: a value tells all that its parts tell. The functions in `SHAPED` are excepted, which put elements of
-lists or fields of records somewhere else as they are, and `choose` where its condition is known: what is not looked at
-tells nothing. Whether a part has a value is told with it.
+lists or fields of records somewhere else as they are, those in `UNORDERED`, which give the same in whatever order a
+list is, and `choose` where its condition is known: what is not looked at tells nothing. Whether a part has a value is
+told with it.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from tripos_compiler.plan import (
     Unary,
 )
 from tripos_compiler.resolve import KINDS, Index, Program
-from tripos_compiler.secrecy.labels import PUBLIC, Flow, Secrets, one_of_several, union, within
+from tripos_compiler.secrecy.labels import NONE, PUBLIC, Flow, Secrets, one_of_several, union, within
 from tripos_compiler.source import Span, dataclass
 
 
@@ -134,9 +135,12 @@ class SecretTables(Protocol):
     def impure(self, call: Call) -> Secrets:
         """Return what a call of a user's function tells beside its arguments."""
 
+    def tells_apart(self, column: Data) -> bool:
+        """Return true if no two rows of a data set have the same in a column, and that is no secret."""
 
-Revealed = Callable[[Call, Flow], None]
-"""Is told of every use of `reveal`, with what its argument tells."""
+
+Revealed = Callable[[Call, "Flows"], None]
+"""Is told of every use of `reveal`, with the flows of where it stands."""
 
 
 @dataclass
@@ -207,6 +211,8 @@ class Flows:
                 if decided is not None and decided == (operator == "or"):
                     return PUBLIC
                 return Flow(self.all(left, right))
+            case Binary(operator="in", left=left, right=right):
+                return Flow(union(self.all(left), self.of(right).content))
             case Binary(left=left, right=right):
                 return Flow(self.all(left, right))
             case Call():
@@ -216,8 +222,9 @@ class Flows:
             case Each(loop=loop, value=value):
                 source, inner = self.of(loop.of), self.of_elements(loop)
                 if loop.where is None:
-                    return Flow(source.what, each=inner.of(value))
-                return _some(Flow(union(source.what, inner.all(loop.where)), each=inner.of(value)))
+                    return Flow(source.what, each=inner.of(value), order=source.order)
+                what = union(source.what, inner.all(loop.where))
+                return _some(Flow(what, each=inner.of(value), order=source.order))
         assert_never(expr)
 
     def of_elements(self, loop: Loop) -> Flows:
@@ -230,14 +237,16 @@ class Flows:
             return Flow(union(self.all(*expr.args, *expr.named.values()), self.tables.impure(expr)))
         given = arguments_of(expr)
         if expr.function == "reveal":
-            self.revealed(expr, self.of(given["value"]))
+            self.revealed(expr, self)
             return PUBLIC
         if expr.function == "choose" and (decided := _decided(given["condition"])) is not None:
             return self.of(given["this" if decided else "other"])
         shape = SHAPED.get(expr.function)
-        if shape is None:
-            return Flow(self.all(*expr.args, *expr.named.values()))
-        return shape(self, expr, given)
+        if shape is not None:
+            return shape(self, expr, given)
+        if expr.function in UNORDERED:
+            return Flow(union(*(self.of(each).content for each in (*expr.args, *expr.named.values()))))
+        return Flow(self.all(*expr.args, *expr.named.values()))
 
 
 def _decided(condition: Expr) -> bool | None:
@@ -263,35 +272,57 @@ def _length(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
 def _element(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
     """Return one of the elements, which it is being told too."""
     flow, rest = flows.of(given["items"]), [each for name, each in given.items() if name != "items"]
-    return _some(Flow(flow.what, each=flow.element)).element.beside(flows.all(*rest))
+    return _some(Flow(union(flow.what, flow.order), each=flow.element)).element.beside(flows.all(*rest))
 
 
 def _without_last(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
     """Return all of the elements but one."""
-    return _some(flows.of(given["items"]))
+    flow = flows.of(given["items"])
+    return _some(flow).beside(flow.order)
 
 
 def _drawn(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
     """Return some of the elements, by what they are: what stands there twice is drawn once."""
-    return _some(Flow(flows.all(*given.values()), each=flows.of(given["items"]).element))
+    flow, rest = flows.of(given["items"]), [each for name, each in given.items() if name != "items"]
+    return _some(Flow(union(flow.content, flows.all(*rest)), each=flow.element))
 
 
 def _sliced(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
     """Return some of the elements of a list, by their places; of a text, a part of it."""
     flow, rest = flows.of(given["value"]), [each for name, each in given.items() if name != "value"]
-    return Flow(flows.all(*given.values())) if flow.each is None else _some(flow).beside(flows.all(*rest))
+    if flow.each is None:
+        return Flow(flows.all(*given.values()))
+    return _some(flow).beside(union(flow.order, flows.all(*rest)))
 
 
 def _picked(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
-    """Return those elements of which the key is the one."""
-    flow = flows.of(given["items"])
-    return _some(Flow(union(flow.what, flows.all(given["keys"], given["key"])), each=flow.element))
+    """Return those elements of which the key is the one. Two columns of one data set go together in whatever order its
+    rows are."""
+    flow, keys = flows.of(given["items"]), flows.of(given["keys"])
+    apart = NONE if _of_one_table(given["items"], given["keys"]) else union(flow.order, keys.order)
+    what = union(flow.what, keys.content, apart, flows.all(given["key"]))
+    return _some(Flow(what, each=flow.element, order=flow.order))
+
+
+def _of_one_table(one: Expr, other: Expr) -> bool:
+    return isinstance(one, Data) and isinstance(other, Data) and one.dataset == other.dataset
 
 
 def _ordered(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
-    """Return elements of lists, chosen or put in order by what they are."""
+    """Return elements of lists, chosen and put in order by what they are."""
     flow = one_of_several(flows.of(each) for each in (*call.args, *call.named.values()))
-    return Flow(flow.all, each=flow.element)
+    return Flow(flow.content, each=flow.element)
+
+
+def _sorted_by(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
+    """Return the elements, put in order by other values: those of equal values as they stood. Two columns of one data
+    set go together in whatever order its rows are."""
+    flow, values = flows.of(given["items"]), flows.of(given["values"])
+    order = values.content
+    of, by = given["items"], given["values"]
+    if not (_of_one_table(of, by) and isinstance(by, Data) and flows.tables.tells_apart(by)):
+        order = union(order, flow.order, values.order)
+    return Flow(union(flow.what, values.what), each=flow.element, order=order)
 
 
 def _default(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
@@ -316,13 +347,13 @@ def _examples(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
     if rows.each is None or len(written) + sum(isinstance(name, Items) for name in names) < len(names):
         return Flow(flows.all(*call.args, *call.named.values()))
     shown = Flow(union(*(rows.each.at(str(name)).all for name in written)))
-    return _some(Flow(union(rows.what, shown.what, flows.all(given["points"])), each=shown))
+    return _some(Flow(union(rows.what, rows.order, shown.what, flows.all(given["points"])), each=shown))
 
 
 def _some(flow: Flow) -> Flow:
     """Return the same for some of the elements of a list: no longer whole columns."""
     each = flow.element.mapped(lambda secrets: within(secrets, lambda region: region.some))
-    return Flow(flow.what, each=each)
+    return Flow(flow.what, each=each, order=flow.order)
 
 
 SHAPED: Mapping[str, Shape] = {
@@ -336,9 +367,17 @@ SHAPED: Mapping[str, Shape] = {
     "slice": _sliced,
     "distinct": _ordered,
     "sorted": _ordered,
+    "sorted_by": _sorted_by,
     "default": _default,
     "readable": _readable,
     "choose": _choose,
     "examples_for": _examples,
 }
 """The functions of which a list, a record or an element keeps its shape; of all others, everything is told by all."""
+UNORDERED = frozenset(
+    {
+        "length", "distinct", "sorted", "drawn", "sum", "min", "max", "any", "all",
+        "precision", "recall", "f1", "jaccard", "overlap",
+    }
+)  # fmt: skip
+"""The functions that give the same in whatever order a list is that they are given."""

@@ -83,6 +83,10 @@ class _Elsewhere:
         """Return what a user's function may read by itself."""
         return within(self.tables.impure(call), lambda rows: rows.elsewhere)
 
+    def tells_apart(self, column: Data) -> bool:
+        """Return true if no two rows of a data set have the same in a column, and that is no secret."""
+        return self.tables.tells_apart(column)
+
 
 class GenerationFlow:
     """The flow of the generation of a data set, step by step."""
@@ -107,7 +111,7 @@ class GenerationFlow:
         """Return the public columns of its rows, those of the source under the name that they have there."""
         source = self.made.source
         carried = dict(self.tables.of(source.dataset).columns) if isinstance(source, Data) and not source.field else {}
-        carried = {name: column for name, column in carried.items() if name not in self._written()}
+        carried = {name: column for name, column in carried.items() if name not in written_fields(self.made)}
         return {each.name: carried.get(each.name, f"{self.made.name} {each.name}") for each in self.made.fields}
 
     def about(self) -> Iterator[About]:
@@ -130,17 +134,6 @@ class GenerationFlow:
                 for each in self.tables.of(part.dataset).about:
                     yield replace(each, conditions=each.conditions | where)
 
-    def _written(self) -> set[str]:
-        """Return the fields that are no field of the source."""
-        written: set[str] = set()
-        for step in self.made.steps:
-            match step:
-                case Ask(returns=returns):
-                    written |= set(returns.fields) if returns is not None and returns.kind == "record" else set()
-                case Walk() | Derived():
-                    written.add(step.name)
-        return written
-
     def fields(self) -> dict[str, Flow]:
         """Return what the fields of a row tell."""
         made = self.made
@@ -152,7 +145,7 @@ class GenerationFlow:
             fields = {name: flow.mapped(self._called(name)) for name, flow in row.fields.items()}
             names[made.alias] = Flow(row.what, fields, row.each)
             names["language"] = fields.get("language", PUBLIC)
-        written = self._written()
+        written = written_fields(self.made)
         for each in made.fields:
             if each.name in written or each.name in made.axes:
                 continue
@@ -270,6 +263,8 @@ class GenerationFlow:
     def there(self) -> Secrets:
         """Return what it tells which rows there are."""
         chosen = self.source.what
+        if self.made.unique or self.made.distinct:  # the first of two that are alike stays
+            chosen = union(chosen, self.source.order)
         where = self.made.where
         if where is not None:
             flows = self._scope("where")
@@ -277,6 +272,18 @@ class GenerationFlow:
             chosen = union(chosen, onward(flows.all(where), Label(span, f"`{self.own}` keeps rows by it")))
         refused = (onward(found, Label(span, "rows are refused by it")) for found, span in self._refused())
         return union(chosen, *refused)
+
+
+def written_fields(made: Made) -> set[str]:
+    """Return the fields of a made data set that are no field of its source."""
+    written: set[str] = set()
+    for step in made.steps:
+        match step:
+            case Ask(returns=returns):
+                written |= set(returns.fields) if returns is not None and returns.kind == "record" else set()
+            case Walk() | Derived():
+                written.add(step.name)
+    return written
 
 
 def _returned(ask: Ask) -> tuple[str, ...]:

@@ -104,40 +104,47 @@ def within(secrets: Secrets, narrow: Callable[[Region], Region]) -> Secrets:
 
 @dataclass(frozen=True)
 class Flow:
-    """The flow of a value. `what` is told by its being there, being what it is, and by how many it has and in what
-    order; `fields` by the fields of a record; `each` by the elements of a list. Of a value of which neither is known,
+    """The flow of a value. `what` is told by its being there, being what it is, and by how many it has; `fields` by the
+    fields of a record; `each` by the elements of a list, `order` by their order. Of a value of which neither is known,
     `what` is everything."""
 
     what: Secrets = field(default_factory=lambda: NONE)
     fields: Mapping[str, Flow] = field(default_factory=dict)
     each: Flow | None = None
+    order: Secrets = field(default_factory=lambda: NONE)
 
     @property
     def all(self) -> Secrets:
         """Everything that it tells."""
+        return union(self.content, self.order)
+
+    @property
+    def content(self) -> Secrets:
+        """Everything that it tells to whoever does not look at the order of a list."""
         inside = [each.all for each in self.fields.values()]
         return union(self.what, *inside, self.each.all if self.each is not None else NONE)
 
     def at(self, name: str) -> Flow:
         """Return what a field of the record tells; of a list of records, that field of each."""
         if self.each is not None:
-            return Flow(self.what, each=self.each.at(name))
+            return Flow(self.what, each=self.each.at(name), order=self.order)
         inner = self.fields.get(name)
         return Flow(self.all) if inner is None else inner.beside(self.what)
 
     @property
     def element(self) -> Flow:
-        """Return what an element of the list tells, also by being in it."""
+        """Return what an element of the list tells, also by being in it; not by its place."""
         return Flow(self.all) if self.each is None else self.each.beside(self.what)
 
     def beside(self, what: Secrets) -> Flow:
         """Return the same where it is also told by something else that there is such a value."""
-        return self if not what else Flow(union(self.what, what), self.fields, self.each)
+        return self if not what else Flow(union(self.what, what), self.fields, self.each, self.order)
 
     def mapped(self, change: Callable[[Secrets], Secrets]) -> Flow:
         """Return the same shape with every set of secrets changed."""
         fields = {name: inner.mapped(change) for name, inner in self.fields.items()}
-        return Flow(change(self.what), fields, self.each.mapped(change) if self.each is not None else None)
+        each = self.each.mapped(change) if self.each is not None else None
+        return Flow(change(self.what), fields, each, change(self.order))
 
     def onward(self, step: Label | None) -> Flow:
         """Return the same, one step further on its way."""
@@ -155,7 +162,7 @@ def one_of_several(flows: Iterable[Flow]) -> Flow:
     names = {name for flow in known for name in flow.fields}
     each = one_of_several(flow.element for flow in known) if any(flow.each is not None for flow in known) else None
     fields = {name: one_of_several(flow.at(name) for flow in known) for name in sorted(names)} if each is None else {}
-    return Flow(union(*(flow.what for flow in known)), fields, each)
+    return Flow(union(*(flow.what for flow in known)), fields, each, union(*(flow.order for flow in known)))
 
 
 @dataclass(frozen=True)

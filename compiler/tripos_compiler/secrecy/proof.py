@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import field
 
@@ -11,18 +12,25 @@ from tripos_compiler.language import subexpressions
 from tripos_compiler.language.library import arguments_of
 from tripos_compiler.plan import (
     Call,
+    Data,
     Expr,
     Literal_,
     Reveal,
     Scenario,
 )
 from tripos_compiler.resolve import Program
-from tripos_compiler.secrecy.copies import copies_by_field, datasets_sharing_files, identifies_rows, unmarked_copies
-from tripos_compiler.secrecy.flows import Revealed, SourcePlaces
+from tripos_compiler.secrecy.copies import (
+    comparable_text,
+    copies_by_field,
+    datasets_sharing_files,
+    identifies_rows,
+    unmarked_copies,
+)
+from tripos_compiler.secrecy.exchanges import Exchanges
+from tripos_compiler.secrecy.flows import Flows, Revealed, SourcePlaces
 from tripos_compiler.secrecy.halves import Halves
 from tripos_compiler.secrecy.labels import (
     NONE,
-    Flow,
     Leak,
     Secret,
     Secrets,
@@ -31,8 +39,9 @@ from tripos_compiler.secrecy.labels import (
     shortest,
     union,
 )
+from tripos_compiler.secrecy.layouts import Layouts
 from tripos_compiler.secrecy.scenarios import SHOWN, Following
-from tripos_compiler.secrecy.tables import MAY_READ, Copies, DatasetSecrets
+from tripos_compiler.secrecy.tables import FOUND_BY, IN_FILES, MAY_READ, Copies, DatasetSecrets
 from tripos_compiler.source import Span, dataclass
 
 FOLLOWS = ("W1001", "W1008")
@@ -47,6 +56,8 @@ class Door:
     step: str
     call: Call
     shown: Secrets = field(default_factory=lambda: NONE)
+    stays: bool = True
+    """Whether it is the same value after the rows have exchanged their secrets."""
 
 
 @dataclass
@@ -64,6 +75,7 @@ class Proof:
             self.program.made,
             self.copies,
             datasets_sharing_files(self.program.loaded),
+            Layouts(self.program.loaded),
             self._told_apart,
             self.places,
             self._pure,
@@ -152,6 +164,10 @@ class Proof:
         notes = ["rows that are asked about are no shots: part them by a public column"] if others_rows else []
         if any(label.text.endswith(MAY_READ) for label in way):
             notes.append("write `pure` after its path if it reads nothing but what it is given")
+        if any(label.text == IN_FILES for label in way):
+            notes.append("rows in an order of their own tell nothing of it: `sorted(…)` of a column")
+        if any(f"` {FOUND_BY} " in label.text for label in way):
+            notes.append("what is joined by a secret column is as secret: join by a public one")
         notes += [f"{others} other way{'s' * (others > 1)} lead{'s' * (others == 1)} here too"] if others else []
         self.program.diagnostics.error("E0501", message, last, *steps, help=help_, notes=notes)
 
@@ -166,9 +182,12 @@ class Proof:
         return plugin is not None and plugin.pure
 
     def _revealed(self, scenario: str, step: str) -> Revealed:
-        def revealed(call: Call, flow: Flow) -> None:
+        def revealed(call: Call, flows: Flows) -> None:
             door = self.doors.setdefault((scenario, step, id(call)), Door(scenario, step, call))
-            door.shown = union(door.shown, parted(flow.all)[0])
+            given = arguments_of(call)
+            door.shown = union(door.shown, parted(flows.of(given["value"]).all)[0])
+            if "rows" in given:
+                door.stays = door.stays and Exchanges(flows, self.program.made, self._has_all).stays(given["value"])
 
         return revealed
 
@@ -216,6 +235,23 @@ class Proof:
                 continue
             self.program.diagnostics.error("E0502", message, span, help=help_)
             return
+        if not door.stays:
+            name = secret_name(next(iter(door.shown.values()))[0])
+            message = f"this depends on which row has which `{name}`, and not on the whole column alone"
+            help_ = "show what stays if rows exchange their values, such as `distinct(…)` or `sorted(…)` of the column"
+            self.program.diagnostics.error("E0502", message, span, help=help_)
+
+    def _has_all(self, column: Data, secret: Secret) -> bool:
+        """Return true if a column has what a secret column of another data set has in every row: so it has where it is
+        read from all of its files, or has all of its values."""
+        one, other = (self.program.loaded.get(name) for name in (column.dataset, secret.dataset))
+        if one is None or other is None or column.field is None:
+            return False
+        files = self.tables.layouts.files
+        if files(secret.dataset) <= files(column.dataset):
+            return True
+        mine = Counter(comparable_text(row.values.get(column.field)) for row in one.rows)
+        return Counter(comparable_text(row.values.get(secret.column)) for row in other.rows) <= mine
 
     def _rows(self, secret: Secret) -> int | None:
         """Return how many rows a data set has, where that is known before a run."""
@@ -223,7 +259,7 @@ class Proof:
         return sum(file.rows - len(file.repeats) for file in dataset.files) if dataset is not None else None
 
 
-def _unheard(call: Call, flow: Flow) -> None:
+def _unheard(call: Call, flows: Flows) -> None:
     """Note nothing of what is revealed, where this is noted already."""
 
 

@@ -253,7 +253,9 @@ class Following:
         where = self.rows.conditions(shots.where, {shots.alias: table})
         row = table.rows.element.mapped(lambda found: within(found, lambda rows: rows.where(where)))
         flows = self.flows(step, {shots.alias: Flow(fields=row.fields)})
-        there = within(table.rows.what, lambda rows: rows.where(where))
+        there = union(table.rows.what, table.rows.order)
+        if shots.drawn is None:  # a draw goes by the places that rows have among all, whatever the condition
+            there = within(there, lambda rows: rows.where(where))
         chosen = [flows.all(shots.where), self.flows(step).all(shots.drawn), there, *self._keys(table, row)]
         yield Told(union(*chosen), written.head, SHOWN)
         for texts in (shots.prompt, shots.reply):
@@ -306,7 +308,8 @@ class Following:
         if step.source.op == "data" and step.source.field is None:
             where = self.rows.conditions(step.where, {step.alias: self.tables.of(step.source.dataset)})
             element = element.mapped(lambda found: within(found, lambda rows: rows.where(where)))
-        there = within(source.what, lambda rows: rows.where(where))
+        # Of two that are alike the first is taken.
+        there = within(union(source.what, source.order), lambda rows: rows.where(where))
         flows = self.flows(step.name, {step.alias: element})
         name, top = statement.name().span, statement.one_of("top")
         by = self.flows(step.name, {step.alias: every}).all(step.by)

@@ -9,11 +9,13 @@ from functools import cached_property
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.plan import Ask, Call, DataField, Dataset, Made
+from tripos_compiler.language.library import holds_media
+from tripos_compiler.plan import Ask, Call, Data, DataField, Dataset, Made
 from tripos_compiler.resolve import Copy
 from tripos_compiler.secrecy.flows import Revealed, SourcePlaces
 from tripos_compiler.secrecy.generation import GenerationFlow, TableSecrets
 from tripos_compiler.secrecy.labels import NONE, PUBLIC, About, Flow, Secret, Secrets, onward, union, within
+from tripos_compiler.secrecy.layouts import Layout, Layouts, joined_secrets
 from tripos_compiler.source import dataclass
 
 Copies = Mapping[tuple[str, str], tuple[Copy, ...]]
@@ -23,6 +25,8 @@ Files = Mapping[str, frozenset[str]]
 """For a data set, those that read a file of it, packed or not."""
 
 MAY_READ = "may read it from its file"
+IN_FILES = "the rows stand in files that are named by it"
+FOUND_BY = "is found by"
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,7 @@ class DatasetSecrets:
     made: Mapping[str, Made]
     copies: Copies
     files: Files
+    layouts: Layouts
     told_apart: Callable[[str, frozenset[str]], bool]
     """Given a data set and some of its fields, whether these tell all of its rows apart."""
     places: SourcePlaces
@@ -89,17 +94,102 @@ class DatasetSecrets:
         head = next(iter(self.places.program.of("benchmark"))).head
         return onward(self.everything, Label(self.places.of(call, head), f"`{call.function}` {MAY_READ}"))
 
+    def tells_apart(self, column: Data) -> bool:
+        """Return true if no two rows of a data set have the same in a column, and that is no secret."""
+        return (
+            column.dataset in self.datasets
+            and column.field is not None
+            and not self.rows(column.dataset).at(column.field).content
+            and self.told_apart(column.dataset, frozenset((column.field,)))
+        )
+
     # --- read from files ---
 
     def _read(self, dataset: Dataset) -> TableSecrets:
-        fields = {each.name: Flow(self._content(dataset.name, each)) for each in dataset.fields}
+        told, media = self._contents(dataset), self._media(dataset)
+        fields = {each.name: Flow(union(told[each.name], media.get(each.name, NONE))) for each in dataset.fields}
         public = [each for each in dataset.fields if not fields[each.name].all]
         columns = {
             each.name: f"{dataset.source} {' '.join(each.columns)} {each.type.model_dump_json()}" for each in public
         }
         about = (About(dataset.name), *self._same_rows(dataset))
-        rows = Flow(self._repeats(dataset, fields), each=Flow(fields=fields))
+        there, order = self._laid_out(dataset)
+        rows = Flow(union(self._repeats(dataset, fields), there), each=Flow(fields=fields), order=order)
         return TableSecrets(dataset.name, rows, columns, about, dataset.key)
+
+    def _contents(self, dataset: Dataset) -> Mapping[str, Secrets]:
+        """Return the secrets that the fields of a data set hold; columns of joined files hold those by which their row
+        is found, too."""
+        own = {each.name: self._content(dataset.name, each) for each in dataset.fields}
+        if not dataset.joins:
+            return own
+        parted = [self._parted(dataset, place) for place in range(len(dataset.joins))]
+        found = joined_secrets(dataset, self._columns(dataset), parted)
+        heads = {name: self.declaration(dataset.name, name).head for name, joins in found.items() if joins}
+
+        def label(name: str, keys: str) -> Label:
+            by = f"`{name}` {FOUND_BY} {keys}" if keys else f"whether there is `{name}` is told by the joined files"
+            return Label(heads[name], by)
+
+        return {
+            name: union(own[name], *(onward(secrets, label(name, keys)) for keys, secrets in joins))
+            for name, joins in found.items()
+        }
+
+    def _media(self, dataset: Dataset) -> Mapping[str, Secrets]:
+        """Return what files tell that cells name: cells that say the same name another file in another folder."""
+        if not self.layouts.are_media_by_folder(dataset.name):
+            return {}
+        own = (each for each in self._every_layout if each.dataset == dataset.name and not each.joined)
+        told = union(*(self._told_by(each) for each in own))
+        if not told:
+            return {}
+        found = [each.name for each in dataset.fields if holds_media(each.type)]
+        heads = {name: self.declaration(dataset.name, name).head for name in found}
+        return {
+            name: onward(told, Label(head, f"`{name}` is the file of that name in a folder that is named by it"))
+            for name, head in heads.items()
+        }
+
+    def _columns(self, dataset: Dataset) -> Mapping[str, Secrets]:
+        """Return the secrets of the columns of a data set's files, by whichever data set these are read."""
+        found: dict[str, Secrets] = {}
+        for name in (dataset.name, *sorted(self.files.get(dataset.name, ()))):
+            for each in self.datasets[name].fields if name in self.datasets else ():
+                for column in each.columns:
+                    found[column] = union(found.get(column, NONE), self._content(name, each))
+        return found
+
+    def _parted(self, dataset: Dataset, place: int) -> Secrets:
+        """Return the secrets by which a join has some of the files of a layout, and not all."""
+        files = self.layouts.joined(dataset.name, place)
+        parted = [each for each in self._every_layout if files & each.files and not each.files <= files]
+        return union(*(self._told_by(each) for each in parted if each.dataset != dataset.name))
+
+    def _laid_out(self, dataset: Dataset) -> tuple[Secrets, Secrets]:
+        """Return what it tells which rows a data set has, and in which order: rows move to another file where their
+        secret, which its name says, is another."""
+        files, head = self.layouts.files(dataset.name), self.places.dataset(dataset.name).head
+        there, order = NONE, NONE
+        for each in self._every_layout:
+            told = self._told_by(each)
+            if self.layouts.has_some(dataset.name, each):
+                there = union(there, onward(told, Label(head, "it tells which rows lie in these files")))
+            if files & each.files and not (each.joined and each.dataset == dataset.name):
+                order = union(order, onward(told, Label(head, IN_FILES)))
+        return there, order
+
+    @cached_property
+    def _every_layout(self) -> tuple[Layout, ...]:
+        secret = {
+            name: {each.name for each in dataset.fields if self._content(name, each)}
+            for name, dataset in self.datasets.items()
+        }
+        return tuple(each for name, fields in secret.items() if fields for each in self.layouts.tell(name, fields))
+
+    def _told_by(self, layout: Layout) -> Secrets:
+        fields = {each.name: each for each in self.datasets[layout.dataset].fields}
+        return union(*(self._content(layout.dataset, fields[name]) for name in layout.fields))
 
     def _repeats(self, dataset: Dataset, fields: Mapping[str, Flow]) -> Secrets:
         """Return what it tells which rows there are: rows that say the same are one, which secrets decide where public
@@ -177,7 +267,9 @@ class DatasetSecrets:
         columns = {name: column for name, column in making.columns().items() if name in public}
         about = (About(made.name), *making.about())
         refused = within(refused, lambda rows: rows.elsewhere)
-        return TableSecrets(made.name, Flow(refused, each=Flow(fields=fields)), columns, about, made.key)
+        order = within(making.source.order, lambda rows: rows.elsewhere)
+        rows = Flow(refused, each=Flow(fields=fields), order=order)
+        return TableSecrets(made.name, rows, columns, about, made.key)
 
     def labelled(self, made: Made) -> Made:
         """Return the made data set with every field marked as secret that holds any secret."""

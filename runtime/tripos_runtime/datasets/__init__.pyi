@@ -23,6 +23,7 @@ from .files import (
     dataset_files as dataset_files,
     files_of as files_of,
     joined_rows as joined_rows,
+    key_text as key_text,
     placed_in as placed_in,
     plain_value as plain_value,
     rows_in as rows_in,

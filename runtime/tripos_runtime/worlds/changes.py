@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from tripos_compiler.plan import Axis
 from tripos_runtime.worlds.copies import Copies, Place, Row, with_leaf
+from tripos_runtime.worlds.joins import JoinedRows
+from tripos_runtime.worlds.layouts import FileLayouts
 from tripos_runtime.worlds.seen_requests import Made
-from tripos_runtime.worlds.tables import Cell, DataFiles, Key, SecretColumn
+from tripos_runtime.worlds.tables import Cell, DataFiles, Key, Records, SecretColumn
 from tripos_runtime.worlds.values import Kind, beside, canonical_text, fresh, permuted
 
-Records = Mapping[Key, Mapping[int, dict[str, Any]]]
-"""The records that are other than in the files, by file and number."""
 MOST_ALIKE = 200
 """The number of values of a column that are drawn from."""
 SPARED = 0.3
@@ -80,9 +80,16 @@ class Changer:
         return found
 
     def copies_of(self, cell: Cell) -> list[Place]:
-        """Return where else a secret stands."""
+        """Return where else a secret stands, also in the same file where other files are joined to it."""
         key, number, column = cell
-        return self.copies.of.get((key, number), {}).get(column, [])
+        same = (each for each in self._joined_otherwise.get(key, ()) if column in self.tables[each].columns)
+        return [*self.copies.of.get((key, number), {}).get(column, []), *((each, number, (column,)) for each in same)]
+
+    @cached_property
+    def _joined_otherwise(self) -> Mapping[Key, tuple[Key, ...]]:
+        """For every file the same one, as other data sets read it that join other files to it."""
+        paths = {key: (each.file.path, key[1]) for key, each in self.tables.every.items()}
+        return {key: tuple(each for each in paths if each != key and paths[each] == at) for key, at in paths.items()}
 
     def of_rows(self, rows: Collection[Row]) -> frozenset[Cell]:
         """Return the secrets of some rows, and of the rows of other files that are the same rows. Where their own file
@@ -132,6 +139,9 @@ class Changer:
             for place, at, path in ((key, number, (column,)), *self.copies_of(cell)):
                 before = found[place].get(at) or self.tables[place].records[at - 1]
                 found[place][at] = with_leaf(before, path, value)
+        for key, rows in found.items():
+            for number, record in rows.items():
+                rows[number] = self.joins.joined(key, number, record)
         return found
 
     def _changes(self, change: SecretChange, cell: Cell, secret: SecretColumn) -> bool:
@@ -146,9 +156,10 @@ class Changer:
         dice = change.dice(key, number, column)
         if change.kind == "alike":
             return records[0].get(column)
-        if change.kind == "permuted":
-            other = records[self._gives(change, key)[number - 1]].get(column)
-            if other is not None or secret.type.kind == "optional":
+        if change.kind in ("permuted", "exchanged"):
+            giving, at = self._gives(change, key)[number - 1]
+            other = self.tables[giving].records[at - 1].get(column)
+            if other is not None or secret.type.kind == "optional" or change.kind == "exchanged":
                 return other
         if change.kind == "drawn":
             others, was = self._like(key, secret), canonical_text(old)
@@ -203,15 +214,49 @@ class Changer:
     def _alike(self) -> dict[tuple[Key, str], list[Any]]:
         return {}
 
-    def _gives(self, change: SecretChange, key: Key) -> list[int]:
-        """Return which row gives its secrets to each row of a file."""
-        about = (key, change.seed)
+    def _gives(self, change: SecretChange, key: Key) -> Sequence[tuple[Key, int]]:
+        """Return which row gives its secrets to each row of a file: one of that file, or of one that is read with it
+        where their names say secrets."""
+        about = (key, change.seed, change.kind)
         if about not in self._orders:
+            keys = self._exchanging(key)
+            rows = [row for each in keys for row in self.tables.rows(each)]
             names = [each.column for each in self.tables.secrets[key]]
-            values = [[record.get(name) for name in names] for record in self.tables[key].records]
-            self._orders[about] = permuted(values, change.dice(key))
+            values = [[self.tables[each].records[at - 1].get(name) for name in names] for each, at in rows]
+            gives = [rows[place] for place in permuted(values, change.dice(keys[0]))]
+            for each in keys:
+                count = len(self.tables.rows(each))
+                self._orders[each, change.seed, change.kind], gives = gives[:count], gives[count:]
         return self._orders[about]
 
+    def _exchanging(self, key: Key) -> tuple[Key, ...]:
+        """Return the files whose rows exchange their secrets with those of a file."""
+        together = next((each.keys for each in self.layouts.groups if key in each.keys), (key,))
+        columns = {each.column for each in self.tables.secrets[key]}
+        alike = (each for each in together if {own.column for own in self.tables.secrets.get(each, ())} == columns)
+        return tuple(alike)
+
     @cached_property
-    def _orders(self) -> dict[tuple[Key, int], list[int]]:
+    def joins(self) -> JoinedRows:
+        """The rows of joined files, by their keys."""
+        return JoinedRows(self.tables)
+
+    @cached_property
+    def layouts(self) -> FileLayouts:
+        """The files of which the names say something secret."""
+        return FileLayouts(self.tables, self.copies)
+
+    def laid_out(self, rows: Collection[Row]) -> frozenset[Cell]:
+        """Return the secrets of rows that the names of files say, of their own or of those in which they stand too."""
+        every = {other for row in rows for other in (row, *self.copies.twins(row))}
+        named = self.layouts.named
+        return frozenset(
+            cell
+            for cell in self.roots
+            if cell[:2] in every
+            and any((key, path[0]) in named for key, _, path in ((*cell[:2], (cell[2],)), *self.copies_of(cell)))
+        )
+
+    @cached_property
+    def _orders(self) -> dict[tuple[Key, int, Kind], Sequence[tuple[Key, int]]]:
         return {}

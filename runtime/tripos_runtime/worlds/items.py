@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import cast
 
 from tripos_compiler.language import item_id, without_reveal
-from tripos_compiler.plan import Data, Made as MadeSet
+from tripos_compiler.plan import Data, Made as MadeSet, Scenario
 from tripos_runtime.worlds.changes import Changer
 from tripos_runtime.worlds.copies import Row
 from tripos_runtime.worlds.seen_requests import Made, Place
@@ -59,6 +59,13 @@ class WorldItems:
             self._title(place), frozenset((place,)), cells, made, tuple(sorted(fields)), tuple(self._copies(cells))
         )
 
+    def rows_of(self, scenario: Scenario, places: Sequence[Place]) -> set[Row]:
+        """Return the rows of files that a scenario asks about; of rows that are made, those that the rows at these
+        places are made from."""
+        if scenario.rows is not None and scenario.rows.dataset not in self._made:
+            places = [case.origin for case in self.world.picked(scenario, None) if case.origin is not None]
+        return {row for place in places for row in self._from(place)[0]}
+
     def root(self, place: Place) -> Hashable:
         """Return the row of a file that an item is of, by whichever name comes first, or else the item itself."""
         if place not in self._roots:
@@ -77,7 +84,8 @@ class WorldItems:
         if len(place) > 2:
             return f"a row of `{place[0]}`"
         name, number = place[:2]
-        paths = sorted({key[0] for key in self.changer.tables.every if key[1] == name})
+        every = self.changer.tables.every
+        paths = sorted({each.file.path for key, each in every.items() if key[1] == name})
         return f"row {number} of `{paths[0]}`"
 
     def _copies(self, cells: Iterable[Cell]) -> Iterator[str]:
@@ -85,7 +93,8 @@ class WorldItems:
         found: dict[str, None] = {}
         for cell in sorted(cells):
             for key, number, path in self.changer.copies_of(cell):
-                found[f"row {number} of `{key[0]}`, `{'.'.join(path)}`"] = None
+                file = self.changer.tables[key].file
+                found[f"row {number} of `{file.path}`, `{'.'.join(path)}`"] = None
         yield from found
 
     @cached_property
@@ -110,7 +119,10 @@ class WorldItems:
             return set()
         source = without_reveal(made.source)
         if isinstance(source, Data) and source.dataset not in self._made:
-            sha256, number = self.world.rows.rows[source.dataset][at].origin
+            rows = (self.world.rows.base or self.world.rows).rows[source.dataset]
+            if at >= len(rows):
+                return set()
+            sha256, number = rows[at].origin
             return {(key, number) for key in self.changer.tables.every if key[1] == sha256}
         slots = (slot for slot in self.world.slots.slots(made) if slot.at == at)
         value = next((slot.source for slot in slots), None)
@@ -121,5 +133,7 @@ class WorldItems:
         found: dict[str, set[Row]] = {}
         for dataset in self.world.plan.datasets:
             for key, number in self.world.rows.numbers(dataset):
-                found.setdefault(self.world.rows.row(dataset, key, number).item_id, set()).add((key, number))
+                row = self.world.rows.row(dataset, key, number)
+                if row is not None:
+                    found.setdefault(row.item_id, set()).add((key, number))
         return found

@@ -30,7 +30,7 @@ from tripos_compiler.plan import (
     digest,
 )
 from tripos_runtime.asking import CallCounters, EmptyLedger, Row
-from tripos_runtime.datasets import Case, MadeRow, RowFile, Selection, SlotSource
+from tripos_runtime.datasets import Case, MadeRow, RowFile, Selection
 from tripos_runtime.drivers import At, Live
 from tripos_runtime.generate import Attempts, DataMaker
 from tripos_runtime.models import Request
@@ -113,6 +113,8 @@ class Playthrough:
     guesses: Guesses = field(default_factory=dict)
     indexed: Playthrough | None = None
     """Another way, whose collections are as those of this world."""
+    narrow: bool = False
+    """True if `reveal(…, rows: N)` comes to what it is in this world."""
     seen: SeenRequests = field(default_factory=SeenRequests)
     _at: UnitKey | None = None
     _about: Hashable = None
@@ -174,7 +176,7 @@ class Playthrough:
     async def _go(
         self, scenarios: Sequence[Scenario], places: Mapping[str, Collection[Place] | None], limit: int
     ) -> None:
-        self._revealing = Revealing(self.shown, noted=self.first)
+        self._revealing = Revealing(self.shown, noted=self.first, narrow=self.narrow)
         with with_functions(self.functions), with_revealed(self._revealing):
             await self._make(scenarios, limit)
             for scenario in scenarios:
@@ -208,7 +210,7 @@ class Playthrough:
 
     def _attempt(self, dataset: str, place: int, number: int) -> None:
         """Note that an attempt at a row is made."""
-        self._about = ("attempt", made_at(self.world.slots, dataset, place))
+        self._about = ("attempt", made_at(self.world, dataset, place))
         self._revealing.begin((self._about, number))
         made = self.world.slots.by_name[dataset]
         source = None if made.source is None else without_reveal(made.source)
@@ -224,7 +226,7 @@ class Playthrough:
     async def _case(self, case: Case, bound_treatments: Sequence[BoundTreatment]) -> None:
         place: Place = case.item_id if case.origin is None else case.origin
         if case.origin is not None and case.dataset in self.world.slots.by_name:
-            place = made_at(self.world.slots, *case.origin)
+            place = made_at(self.world, *case.origin)
         self._at = UnitKey(case.scenario.name, place)
         self.seen.units.setdefault(self._at, {})
         self._about = place
@@ -301,14 +303,18 @@ class _Driver(Live):
         return await super().meet(need, at)
 
 
-def made_at(slots: SlotSource, dataset: str, place: int) -> Made:
+def made_at(world: TrialWorld, dataset: str, place: int) -> Made:
     """Return the row that is made at a place of a world, as it is called in all worlds."""
+    slots = world.slots
     made = slots.by_name[dataset]
     slot = slots.slot_at(made, place)
-    source: Any = slot.at
+    at: Any = slot.at
+    source = without_reveal(made.source) if made.source is not None else None
     if slot.above is not None:
-        source = made_at(slots, slots.upstream(made) or "", slot.above)
-    return dataset, source, digest(slot.cell), slot.number
+        at = made_at(world, slots.upstream(made) or "", slot.above)
+    elif isinstance(source, Data) and source.dataset not in slots.by_name:
+        at = world.rows.place_in_files(world.plan.dataset(source.dataset), slot.at)
+    return dataset, at, digest(slot.cell), slot.number
 
 
 def change_made(attempts: Attempts, world: TrialWorld, change: SecretChange) -> None:
@@ -320,7 +326,7 @@ def change_made(attempts: Attempts, world: TrialWorld, change: SecretChange) -> 
         return
     before, after = list(kept[made.name]), RowFile()
     for number, row in enumerate(before):
-        at = made_at(world.slots, made.name, row.place)
+        at = made_at(world, made.name, row.place)
         values = dict(row.values)
         for layer in (change.under, change):
             if layer is None or not (layer.touches(at) if layer.made is None else at in layer.made):
@@ -351,9 +357,10 @@ def _other(
     values = [row.values[each.name] for row in rows]
     if change.kind == "alike":
         return values[0]
-    if change.kind in ("permuted", "drawn"):
-        found = values[permuted(values, change.dice(at[0], each.name))[number]]
-        if found != values[number]:
+    if change.kind in ("permuted", "drawn", "exchanged"):
+        dice = change.dice(at[0], "" if change.kind == "exchanged" else each.name)
+        found = values[permuted(values, dice)[number]]
+        if found != values[number] or change.kind == "exchanged":
             return found
     dice = change.dice(at, each.name)
     lacks = change.kind == "missing" and dice.random() < 0.6

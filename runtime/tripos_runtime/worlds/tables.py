@@ -14,6 +14,8 @@ from tripos_runtime.datasets import DataFolders, dataset_files
 
 Key = tuple[str, str]
 """A file: its path, with what is joined to it, and its SHA-256."""
+Records = Mapping[Key, Mapping[int, dict[str, Any]]]
+"""The records that are other than in the files, by file and number."""
 Cell = tuple[Key, int, str]
 """A value of a file: the number of its row, from 1, and the column."""
 
@@ -63,6 +65,10 @@ class DataFiles:
         """Return what the records of a file of a data set are known by: two data sets may join other files to it."""
         joins = [join.model_dump(mode="json") for join in dataset.joins]
         return f"{file.path} {digest(joins)}" if joins else file.path, file.sha256
+
+    def rows(self, key: Key) -> tuple[tuple[Key, int], ...]:
+        """Return the rows of a file, by file and number."""
+        return tuple((key, number) for number in range(1, len(self.every[key].records) + 1))
 
     def __getitem__(self, key: Key) -> FileRecords:
         return self.every[key]

@@ -1,7 +1,8 @@
 """Tries a plan in pairs of worlds: where nothing but secrets differs, every message to the compared role is the same.
 
 First the secrets of all rows are changed at once. Only where a message about an item differs then, those of that item
-alone are: secrets of other items may be shown, and its own may not.
+alone are: secrets of other items may be shown, and its own may not. What `reveal(…, rows: N)` shows is tried apart:
+where rows exchange their secrets, it must be the same.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Literal
 
 from tripos_compiler.language import expressions_of, subexpressions
-from tripos_compiler.plan import Data, Plan, Retrieve, digest
+from tripos_compiler.plan import Call, Data, Plan, Retrieve, Scenario, digest
 from tripos_runtime.datasets import DataFolders
 from tripos_runtime.worlds.changes import Changer, SecretChange
 from tripos_runtime.worlds.copies import Copies
 from tripos_runtime.worlds.items import WorldItem, WorldItems
+from tripos_runtime.worlds.layouts import Placement
 from tripos_runtime.worlds.playthrough import Guesses, Playthrough
-from tripos_runtime.worlds.revealed import Shown
+from tripos_runtime.worlds.revealed import Shown, is_narrow
 from tripos_runtime.worlds.roles import Script, stand_ins
 from tripos_runtime.worlds.sampling import sampled
 from tripos_runtime.worlds.seen_requests import Place, RequestDifference, SeenRequests, differences
@@ -45,7 +48,9 @@ whether the secrets of all rows are alike in the first world, so that those of o
 @dataclass(frozen=True)
 class SecretLeak:
     """A message to the compared role that depends on secrets of the item it is about: `fields` were changed, `alone`
-    are those of them whose change alone makes the difference. `copies` says where else these secrets stand."""
+    are those of them whose change alone makes the difference. `copies` says where else these secrets stand. `how` says
+    what is other: the secrets; what a `reveal` with `rows` shows once rows have exchanged them; or only the files in
+    which the rows that are asked about lie."""
 
     difference: RequestDifference
     row: str
@@ -53,6 +58,7 @@ class SecretLeak:
     alone: tuple[str, ...]
     copies: tuple[str, ...]
     pair: int
+    how: Literal["secrets", "exchange", "files"] = "secrets"
 
 
 @dataclass
@@ -130,10 +136,63 @@ class _Trying:
         if not found.units:
             found.units = dict(Counter(unit.scenario for unit in one.units))
         items = WorldItems(first.world, self.changer)
+        if self.narrow and not alike:
+            found.messages += self._exchanged(first, number, items, found)
+        for scenario in self.plan.scenarios if self.changer.layouts.groups else ():
+            found.messages += self._moved(scenario, first, one, number, items, found)
         different = [each for each in differences(one, other, items.root) if not _is_known(each, found)]
         if not different:
             return
         found.messages += self._alone(first, one, change, different, items, found)
+
+    @cached_property
+    def narrow(self) -> bool:
+        """Whether any `reveal` of the plan says `rows`."""
+        every = (part for expr in expressions_of(self.plan) for part in subexpressions(expr))
+        return any(isinstance(part, Call) and part.function == "reveal" and is_narrow(part) for part in every)
+
+    def _exchanged(self, first: Playthrough, number: int, items: WorldItems, found: WorldTrial) -> int:
+        """Let the rows exchange their secrets, and compare what is sent where a `reveal` with `rows` shows what it
+        showed before with what is sent where it shows what it comes to now. How many messages were compared."""
+        change = SecretChange("exchanged", number)
+        before = self._going(first.script, change, first.guesses, first.shown, first)
+        after = self._going(first.script, change, first.guesses, first.shown, first)
+        after.narrow = True
+        one, other = (each.go(self.plan.scenarios, self.places, self.limit) for each in (before, after))
+        for each in differences(one, other, items.root):
+            if not _is_known(each, found):
+                item = items.at(each.unit.place)
+                fields = item.fields
+                found.leaks.append(SecretLeak(each, item.title, fields, fields, (), number, "exchange"))
+        return one.messages + other.messages
+
+    def _moved(
+        self,
+        scenario: Scenario,
+        first: Playthrough,
+        one: SeenRequests,
+        number: int,
+        items: WorldItems,
+        found: WorldTrial,
+    ) -> int:
+        """Let the rows that a scenario asks about lie in other files, and say what they say: no message may tell of it.
+        How many messages were compared."""
+        mine = SeenRequests({unit: sent for unit, sent in one.units.items() if unit.scenario == scenario.name})
+        rows = items.rows_of(scenario, [unit.place for unit in mine.units])
+        cells = self.changer.laid_out(rows)
+        if not cells or not mine.units:
+            return 0
+        change = SecretChange(("permuted", "fresh")[number % 2], number, cells=cells)
+        placement = self.changer.layouts.placed(self.changer.records(change), number)
+        other = self._going(first.script, first.change, first.guesses, first.shown, first, placement).go(
+            [scenario], self.places, self.limit
+        )
+        for each in differences(mine, other, items.root):
+            if not _is_known(each, found):
+                title = items.at(each.unit.place).title
+                fields = tuple(sorted({self.changer.roots[cell].field for cell in cells}))
+                found.leaks.append(SecretLeak(each, title, fields, fields, (), number, "files"))
+        return other.messages
 
     def _alone(
         self,
@@ -210,11 +269,16 @@ class _Trying:
         known: Guesses,
         shown: Shown,
         first: Playthrough | None = None,
+        placement: Placement | None = None,
     ) -> Playthrough:
         records = {} if change is None else self.changer.records(change)
+        if placement is None:
+            placement = self.changer.layouts.placed(records, 0 if change is None else change.seed)
+        records = self.changer.joins.moved(records, placement)
         world = TrialWorld(
-            self.plan, self.reader, self.spec_files, tables=self.tables, records=records, base=self.files
-        )
+            self.plan, self.reader, self.spec_files,
+            tables=self.tables, records=records, placement=placement, base=self.files,
+        )  # fmt: skip
         same = first is not None and not any(world.rows.changes(name) for name in _looked_through(self.plan))
         functions = stand_ins(self.plan, repr(change))
         return Playthrough(world, script, change, first is None, functions, shown, known, first if same else None)

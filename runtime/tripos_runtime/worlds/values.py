@@ -31,8 +31,9 @@ from tripos_compiler.plan import (
     Type,
 )
 
-Kind = Literal["permuted", "drawn", "fresh", "missing", "alike"]
-"""The ways to change secrets: `permuted` gives a row the secrets of another, all of them together; `drawn` gives some
+Kind = Literal["permuted", "exchanged", "drawn", "fresh", "missing", "alike"]
+"""The ways to change secrets: `permuted` gives a row the secrets of another, all of them together, or something else
+where the other's are the same; `exchanged` gives it those of another and nothing else; `drawn` gives some
 rows values that stand elsewhere in the files, each by itself, so that they may be equal to what they were not; `fresh`
 gives values that stand nowhere, and `missing` none where the type allows that; `alike` gives all rows those of the
 first."""

@@ -52,12 +52,22 @@ def _diagnostic(leak: SecretLeak, compared: str, compilation: Compilation) -> Di
     at = leak.difference
     fields = _listed([f"`{name}`" for name in leak.alone])
     what = "secret" if len(leak.alone) == 1 else "secrets"
-    message = f"the prompt of `{compared}` in `{at.part.step}` of `{at.unit.scenario}` depends on the {what} {fields}"
+    role, step, scenario = compared, at.part.step, at.unit.scenario
+    match leak.how:
+        case "secrets":
+            message = f"the prompt of `{role}` in `{step}` of `{scenario}` depends on the {what} {fields}"
+            help_ = "leave it to the graders, or say `reveal(…)` where the protocol wants it shown"
+        case "exchange":
+            message = f"the prompt of `{role}` in `{step}` of `{scenario}` depends on which row has which {fields}"
+            help_ = "let `reveal(…, rows: N)` show what stays if rows exchange their values: `sorted(…)` of the column"
+        case "files":
+            message = f"the prompt of `{role}` in `{step}` of `{scenario}` depends on how {fields} puts rows into files"
+            help_ = "use rows in an order of their own: `sorted(…)` or `distinct(…)` of a column"
     return Diagnostic(
         "R0501",
         message,
         tuple(_labels(leak, compilation)),
-        "leave it to the graders, or say `reveal(…)` where the protocol wants it shown",
+        help_,
         tuple(_notes(leak, compared)),
     )
 

@@ -4,3 +4,5 @@ from .comparisons import (
     identifies_rows as identifies_rows,
     unmarked_copies as unmarked_copies,
 )
+from .containment import comparable_text as comparable_text
+from .copies import digests as digests

@@ -42,6 +42,8 @@ class Read:
     files: tuple[DataFile, ...]
     rows: tuple[LoadedRow, ...]
     repeated: tuple[LoadedRow, ...]
+    media_by_folder: bool = False
+    """Whether cells that say the same name different files, each beside its own data file."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,10 @@ def read_files(program: Program, columns: Columns, files: list[FoundFile]) -> Re
     reading = _Reading(program, columns)
     described = [reading.file(file) for file in files]
     reading.finish()
-    return Read(tuple(described), tuple(reading.rows), tuple(reading.repeated)) if reading.good else None
+    if not reading.good:
+        return None
+    by_folder = any(len(marks) > 1 for marks in reading.media.values())
+    return Read(tuple(described), tuple(reading.rows), tuple(reading.repeated), by_folder)
 
 
 class _Reading:
@@ -82,6 +87,8 @@ class _Reading:
         self.good = True
         self.seen: dict[int, LoadedRow] = {}
         """The rows by content; a number takes less room than its digits."""
+        self.media: dict[tuple[MediumKind, str], set[str]] = {}
+        """By kind and cell, the marks of the files that cells name."""
         self.absent: dict[str, list[tuple[str, list[str]]]] = {}
         """For a field the files without its column, and the columns that they have."""
         self.parts = {each.name: 0 for each in self.fields if _is_text(each)}
@@ -97,6 +104,8 @@ class _Reading:
 
         def medium(kind: MediumKind, value: Any) -> str:
             marks.append(self.program.data.medium(file, kind, value))
+            if isinstance(value, str):
+                self.media.setdefault((kind, value), set()).add(marks[-1])
             return marks[-1]
 
         try:

@@ -134,6 +134,7 @@ def _read(
         count=len(read.rows),
         axes=unsound.axes,
         repeated=read.repeated,
+        media_by_folder=read.media_by_folder,
         unpacked={
             file.path: file.unpacked
             for file in (*found, *(each for join in joins.files for each in join.files))

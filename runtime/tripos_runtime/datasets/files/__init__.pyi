@@ -13,6 +13,7 @@ from .joining import (
     dataset_files as dataset_files,
     files_of as files_of,
     joined_rows as joined_rows,
+    key_text as key_text,
 )
 from .media_content import (
     KnownMedia as KnownMedia,

@@ -361,8 +361,8 @@ def choose(condition: bool, this: T, other: T) -> T:
 def reveal(value: T, rows: int = 1) -> T:
     """Return the value itself, which may be shown though it is secret: the door of the [proof](secrecy.md#reveal).
 
-    With `rows`, what is shown follows from whole columns of data sets of at least so many rows. It is a whole number
-    of 1 or more, written out.
+    With `rows`, what is shown follows from whole columns of data sets of at least so many rows, and is the same if rows
+    exchange their secrets. It is a whole number of 1 or more, written out.
 
     >>> reveal("42"), reveal(["sums", "tables"], rows=20)
     ('42', ['sums', 'tables'])

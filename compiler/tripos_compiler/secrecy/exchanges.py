@@ -1,0 +1,196 @@
+"""The exchange of secrets between the rows of a data set. A value that stays what it is says which values a column has,
+and of no row which of them is its own.
+
+An expression is looked at by its parts. A whole column is a list in the order of the rows, so an exchange changes its
+order and nothing else; a function that gives the same in whatever order a list is gives the same after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import field
+from enum import IntEnum
+
+from tripos_compiler.language import names_in, without_reveal
+from tripos_compiler.language.library import FUNCTIONS, arguments_of, find_lacks
+from tripos_compiler.plan import (
+    Binary,
+    Call,
+    Data,
+    Derived,
+    Each,
+    Expr,
+    Get,
+    Items,
+    Literal_,
+    Loop,
+    Made,
+    RecordValue,
+    Ref,
+    Unary,
+)
+from tripos_compiler.secrecy.flows import UNORDERED, Flows
+from tripos_compiler.secrecy.generation import written_fields
+from tripos_compiler.secrecy.labels import Flow, Secret, parted
+from tripos_compiler.source import dataclass
+
+
+class Exchange(IntEnum):
+    """What becomes of a value in an exchange."""
+
+    STAYS = 0
+    OF_SECRETS = 1
+    """It goes with the secrets of a row that a loop is at."""
+    OF_PLACE = 2
+    """It stays with the row that a loop is at."""
+    ROWS = 3
+    """A list of rows, each of which gets other secrets."""
+    REORDERED = 4
+    """A list of the same elements in another order."""
+    CHANGES = 5
+
+
+HasAll = Callable[[Data, Secret], bool]
+"""Whether a column of a data set that is read has what a secret column of another has in every row."""
+
+
+@dataclass
+class Exchanges:
+    """The expressions of one place."""
+
+    flows: Flows
+    made: Mapping[str, Made]
+    has_all: HasAll
+    loops: Mapping[str, Exchange] = field(default_factory=dict)
+    """By alias, what the loops that it stands in go through: rows, or something of each."""
+    rows: Mapping[str, str] = field(default_factory=dict)
+    """By alias, the data set of which a loop goes through the rows."""
+
+    def stays(self, expr: Expr) -> bool:
+        """Return true if a value stays what it is."""
+        return self.of(expr) == Exchange.STAYS
+
+    def of(self, expr: Expr) -> Exchange:
+        """Return what becomes of a value."""
+        if names_in(expr).isdisjoint(self.loops) and not parted(self.flows.of(expr).all)[0]:
+            return Exchange.STAYS
+        match expr:
+            case Literal_():
+                return Exchange.STAYS
+            case Ref(path=path) if path[0] in self.loops:
+                return self._of_element(path)
+            case Data(dataset=dataset, field=column):
+                return self._column(dataset, column)
+            case Get(of=of, field=column):
+                if isinstance(of, Data) and of.field is None:
+                    return self._column(of.dataset, column)
+                found = self.of(of)
+                return Exchange.REORDERED if found == Exchange.ROWS else found
+            case Each(loop=loop, value=value):
+                return self._loop(loop, value)
+            case Binary(operator="in", left=left, right=right):
+                return _joined([self.of(left), self._unordered(right)])
+            case Binary(left=left, right=right):
+                return _joined(map(self.of, (left, right)))
+            case Unary(value=value):
+                return self.of(value)
+            case Items(values=values):
+                return _joined(map(self.of, values))
+            case RecordValue(fields=fields):
+                return _joined(map(self.of, fields.values()))
+            case Call(function=function) if function in UNORDERED:
+                rows = function == "length"
+                return _joined(self._unordered(each, rows=rows) for each in (*expr.args, *expr.named.values()))
+            case Call(function="reveal"):
+                return self.of(arguments_of(expr)["value"])
+            case Call(function="flat"):
+                found = self.of(arguments_of(expr)["lists"])
+                return Exchange.CHANGES if found == Exchange.ROWS else found
+            case Call(function=function):
+                if function not in FUNCTIONS and self.flows.tables.impure(expr):
+                    return Exchange.CHANGES
+                return _joined(map(self.of, (*expr.args, *expr.named.values())))
+        return Exchange.CHANGES
+
+    def _unordered(self, expr: Expr, *, rows: bool = False) -> Exchange:
+        """Return the same, of a list of which the order does not count."""
+        found = self.of(expr)
+        return Exchange.STAYS if found == Exchange.REORDERED or (rows and found == Exchange.ROWS) else found
+
+    def _of_element(self, path: tuple[str, ...]) -> Exchange:
+        """Return the same of what a loop is at; of a row, of one of its fields."""
+        found = self.loops[path[0]]
+        if found != Exchange.ROWS:
+            return found
+        if len(path) == 1:
+            return Exchange.CHANGES
+        flow: Flow = self.flows.names[path[0]]
+        if not flow.at(path[1]).all:
+            return Exchange.OF_PLACE
+        column = self._column(self.rows[path[0]], path[1])
+        return Exchange.OF_SECRETS if column == Exchange.REORDERED else Exchange.CHANGES
+
+    def _loop(self, loop: Loop, value: Expr) -> Exchange:
+        """Return the same of a list that is made of the elements of another."""
+        source, inner = self.of(loop.of), self.flows.of_elements(loop)
+        loops = {alias: each for alias, each in self.loops.items() if alias != loop.alias}
+        if source == Exchange.CHANGES:
+            return source
+        if source in (Exchange.ROWS, Exchange.REORDERED):  # beside another loop, each row is beside each
+            own = Exchange.ROWS if source == Exchange.ROWS else Exchange.OF_SECRETS
+            loops = {**dict.fromkeys(loops, Exchange.CHANGES), loop.alias: own}
+        elif source != Exchange.STAYS:
+            loops[loop.alias] = source
+        of, rows = without_reveal(loop.of), dict(self.rows)
+        if isinstance(of, Data):
+            rows[loop.alias] = of.dataset
+        inside = Exchanges(inner, self.made, self.has_all, loops, rows)
+        found = _joined(inside.of(each) for each in (value, loop.where) if each is not None)
+        if source in (Exchange.ROWS, Exchange.REORDERED):
+            return Exchange.CHANGES if found == Exchange.CHANGES else Exchange.REORDERED
+        return _joined((source, found))
+
+    def _column(self, dataset: str, column: str | None) -> Exchange:
+        """Return the same of a whole column, or of all rows, of a data set. Where it has some of the rows of another,
+        rows may exchange their secrets with those that it has not."""
+        rows = self.flows.tables.rows(dataset)
+        if parted(rows.what)[0]:
+            return Exchange.CHANGES
+        if column is None:
+            return Exchange.ROWS
+        flow = rows.at(column)
+        if dataset in self.made:
+            return self._made_column(self.made[dataset], column, flow)
+        others = [each for each in parted(flow.element.all)[0] if each.dataset != dataset]
+        whole = all(self.has_all(Data(dataset=dataset, field=column), each) for each in others)
+        return Exchange.REORDERED if whole else Exchange.CHANGES
+
+    def _made_column(self, made: Made, column: str, flow: Flow) -> Exchange:
+        """Return the same of a column of a data set that is made: one that is written knowing the secrets of other
+        columns, or computed from them, is another after an exchange, and so is one of which some rows are left out."""
+        secrets = parted(flow.element.all)[0]
+        if all((each.dataset, each.column) == (made.name, column) for each in secrets):
+            return Exchange.REORDERED
+        if column in written_fields(made) or made.source is None or not _keeps_all(made):
+            return Exchange.CHANGES
+        if isinstance(made.source, Data) and made.source.field is None:
+            return self._column(made.source.dataset, column)
+        found = self.of(made.source)
+        return Exchange.REORDERED if found in (Exchange.STAYS, Exchange.REORDERED) else Exchange.CHANGES
+
+
+def _keeps_all(made: Made) -> bool:
+    """Return true if every row of the source is made into one: no condition refuses any, and no role may."""
+    if made.where is not None or made.require or made.unique or made.distinct:
+        return False
+    return all(isinstance(step, Derived) and not any(find_lacks(step.value)) for step in made.steps)
+
+
+def _joined(parts: Iterable[Exchange]) -> Exchange:
+    """Return the same of a value that is computed of several."""
+    found = {each for each in parts if each != Exchange.STAYS}
+    if not found:
+        return Exchange.STAYS
+    if len(found) == 1 and found <= {Exchange.OF_SECRETS, Exchange.OF_PLACE}:
+        return found.pop()
+    return Exchange.CHANGES

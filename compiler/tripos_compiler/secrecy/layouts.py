@@ -1,0 +1,163 @@
+"""Files that tell a secret by their rows. If the name of a file says what a secret field holds, it tells a secret which
+rows the file has, and in which order the rows of several files stand. If rows are joined by a secret key, the columns
+of the row that it finds tell the key."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from tripos_compiler.plan import DataFile, Dataset, Join
+from tripos_compiler.resolve import LoadedDataset, LoadedRow
+from tripos_compiler.secrecy.copies import digests
+from tripos_compiler.secrecy.labels import NONE, Secrets, union
+from tripos_compiler.source import dataclass
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The files of a data set, or of one that is joined to it, of which the names say what `fields` hold. A file is
+    known by the digest of what it holds, packed or not."""
+
+    dataset: str
+    fields: tuple[str, ...]
+    files: frozenset[str]
+    joined: bool
+    """True of files that are joined to the rows: these tell nothing of the order of the rows."""
+
+
+@dataclass(frozen=True)
+class Layouts:
+    """The layouts of all data sets that are read from files, by their names in the plan."""
+
+    loaded: Mapping[str, LoadedDataset]
+
+    def tell(self, name: str, secret: Collection[str]) -> tuple[Layout, ...]:
+        """Return the layouts by which a data set has its rows, if these of its fields are secret."""
+        found = [self._layout(name, self.loaded[name].dataset.files, secret, joined=False)]
+        found += [
+            self._layout(name, join.files, secret, joined=True, columns=frozenset(join.columns))
+            for join in self.loaded[name].dataset.joins
+        ]
+        return tuple(each for each in found if each.fields)
+
+    def _layout(
+        self,
+        name: str,
+        files: Sequence[DataFile],
+        secret: Collection[str],
+        *,
+        joined: bool,
+        columns: frozenset[str] | None = None,
+    ) -> Layout:
+        loaded = self.loaded[name]
+        captured = {column for file in files for column in file.captures}
+        captured = captured if columns is None else captured & columns
+        fields = tuple(
+            each.name for each in loaded.dataset.fields if each.name in secret and not captured.isdisjoint(each.columns)
+        )
+        return Layout(name, fields, frozenset(_contents(loaded, files)), joined)
+
+    def has_some(self, name: str, layout: Layout) -> bool:
+        """Return true if a data set has the rows of some files of a layout, and not of all: it reads these, or has all
+        of their rows and no others in another file. Rows are the same if a long public text of one, which no other row
+        of the layout has, is a text of the other."""
+        files = self.files(name)
+        if files & layout.files:
+            return not layout.files <= files
+        if layout.joined or name == layout.dataset:
+            return False
+        of, mine = self.loaded[layout.dataset], self.loaded[name]
+        public = [each.name for each in of.dataset.fields if not each.secret]
+        for known in filter(None, (_long_texts(of, column) for column in public)):
+            for column in mine.dataset.fields:
+                rows = [known.get(row.values.get(column.name)) for row in mine.rows if _is_long(row, column.name)]
+                if len(rows) < len(mine.rows) or None in rows:
+                    continue
+                found = {(row.path, row.number) for row in rows if row is not None}
+                paths = {path for path, _ in found}
+                whole = {(row.path, row.number) for row in of.rows if row.path in paths}
+                if found == whole and len(whole) < len(of.rows):
+                    return True
+        return False
+
+    def are_media_by_folder(self, name: str) -> bool:
+        """Return true if cells of a data set that say the same name different files, by the folder of their row."""
+        return self.loaded[name].media_by_folder
+
+    def files(self, name: str) -> frozenset[str]:
+        """Return the files of the rows of a data set."""
+        return self._files[name]
+
+    @cached_property
+    def _files(self) -> Mapping[str, frozenset[str]]:
+        return {name: frozenset(_contents(loaded, loaded.dataset.files)) for name, loaded in self.loaded.items()}
+
+    def joined(self, name: str, place: int) -> frozenset[str]:
+        """Return the files of a join of a data set, the how manieth it is."""
+        loaded = self.loaded[name]
+        return frozenset(_contents(loaded, loaded.dataset.joins[place].files))
+
+
+def _contents(loaded: LoadedDataset, files: Sequence[DataFile]) -> list[str]:
+    """Return the digests of what files hold once they are unpacked."""
+    return [digests(loaded, file)[1] for file in files]
+
+
+LONG = 12
+"""A text of so many characters stands in two files for a reason."""
+
+
+def _is_long(row: LoadedRow, column: str) -> bool:
+    value = row.values.get(column)
+    return isinstance(value, str) and len(value) >= LONG
+
+
+def _long_texts(loaded: LoadedDataset, column: str) -> dict[Any, LoadedRow] | None:
+    """Return the rows by what they have in a column; None where that is no long text, or one that several rows have."""
+    found = {row.values[column]: row for row in loaded.rows if _is_long(row, column)}
+    return found if found and len(found) == len(loaded.rows) else None
+
+
+JoinedSecrets = Mapping[str, list[tuple[str, Secrets]]]
+"""For a field, the secrets that it holds by joins, each with the columns by which its row is found, in words; without
+any, those that say whether it is there."""
+
+
+def joined_secrets(dataset: Dataset, read: Mapping[str, Secrets], parted: Sequence[Secrets]) -> JoinedSecrets:
+    """Return what the fields of a data set hold by its joins. `read` are the secrets that fields read from its columns;
+    `parted` those that tell, of each join, which rows its files have.
+
+    A key is secret if a secret field is read from its column, or if an earlier join adds it by a secret key. Names in
+    braces that both files have are part of the key.
+    """
+    columns = dict(read)
+    found: dict[str, list[tuple[str, Secrets]]] = {each.name: [] for each in dataset.fields}
+    named = {name for file in dataset.files for name in file.captures}
+    for join, there in zip(dataset.joins, parted, strict=True):
+        keys = {name: columns[name] for name in _keys(dataset, join) if columns.get(name)}
+        by = union(*keys.values())
+        if not by and not there:
+            continue
+        added = set(join.columns) - {join.column} - named
+        for each in dataset.fields:
+            if added.isdisjoint(each.columns):
+                continue
+            if by:
+                found[each.name].append((_listed(keys), by))
+            if there:
+                found[each.name].append(("", there))
+        for column in added:
+            columns[column] = union(columns.get(column, NONE), by, there)
+    return found
+
+
+def _keys(dataset: Dataset, join: Join) -> set[str]:
+    """Return the columns of a row by which its row in a joined file is found."""
+    captured = {name for file in join.files for name in file.captures}
+    return {join.column, *(captured - {join.other})}
+
+
+def _listed(names: Mapping[str, Secrets]) -> str:
+    return " and ".join(f"`{name}`" for name in sorted(names))
