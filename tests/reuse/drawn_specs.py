@@ -30,6 +30,10 @@ axis level {
   easy en "easy" zh "容易"
   hard en "hard" zh "困难"
 }
+axis tone {
+  warm en "warm" zh "温暖"
+  cool en "cool" zh "冷静"
+}
 arm aid {
   none en "no aid" zh "无"
   tip  en "a tip"  zh "提示"
@@ -114,7 +118,11 @@ class _Draw:
         lines = [f"dataset {name} by author from {source} {{"]
         if source == "item" and self.chance(0.2):
             lines.append("  count 2")
-        lines += [f"  prompt {self.text('Change', '改写', self.holes(source))}"]
+        told = self.holes(source)
+        if source == "item" and self.chance(0.3):
+            lines.append("  context tone")
+            told = f"{{{{ tone }}}} {told}"
+        lines += [f"  prompt {self.text('Change', '改写', told)}"]
         lines += [f"  returns {{ {name}_y text, {name}_z choice(a, b) }}"]
         if self.chance(0.4):
             lines.append(f"  let {name}_long = words({name}.{name}_y) > 3")
@@ -250,7 +258,7 @@ def drawn_spec(random: Random) -> DrawnSpec:
     tree = {"Numbers": ["Fractions", "Percentages"], "Shapes": ["Triangles", "Circles"]}
     text = "\n".join([HEAD, *draw.parts, *measures, ""])
     for role, by in (("encoder", "using encoder"), ("critic", "by critic")):
-        if by not in text:
+        if by not in text:  # it would be taken for one that writes
             text = text.replace(f"role {role}\n", "")
     found = DrawnSpec(text, rows, draw.shown, {}, pool, tree)
     if not compiles(found):  # which rows are kept would tell of the secret

@@ -12,7 +12,8 @@ from dataclasses import field
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
-from tripos_compiler.plan import Plan, Scenario
+from tripos_compiler.language import Unavailable, evaluate, names_in
+from tripos_compiler.plan import Ask, Converse, Judging, Plan, Scenario
 from tripos_compiler.source import dataclass
 from tripos_runtime.asking import NO_OTHERS, Adopted, Ledger, OtherReplies, OtherStore, Row, TakenCounts
 from tripos_runtime.datasets import Case, data_of
@@ -327,11 +328,25 @@ class PackedNames:
 
 
 def names_of(units: Sequence[Unit]) -> set[str]:
-    """Return the names of every reply that the units of a case yield, and their pairs."""
+    """Return the names of every reply that the units of a case yield, and their pairs, but for those that a condition
+    on the row rules out."""
     found: set[str] = set()
     parts: list[Unit | Pair] = [*units, *pairs_of(units)]
     for part in parts:
-        found.update(call.name for call in part.calls)
+        unit = part.first if isinstance(part, Pair) else part
+        found.update(call.name for call in part.calls if not _is_ruled_out(call.step, unit))
         for talk in part.talks.values():
-            found.update(talk.turns)
+            if not _is_ruled_out(talk.step, unit):
+                found.update(talk.turns)
     return found
+
+
+def _is_ruled_out(step: Ask | Converse | Judging, unit: Unit) -> bool:
+    """Return true if the condition of a step does not hold, whatever is replied."""
+    names = unit.case.names
+    if step.when is None or not names_in(step.when) <= names.keys():
+        return False
+    try:
+        return not evaluate(step.when, names)
+    except Unavailable:
+        return False
