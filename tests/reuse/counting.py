@@ -212,9 +212,7 @@ class Bench:
             elif name.startswith("mock/"):
                 opened[name] = CountingMock(open_model(name), sent, self.past)
             else:
-                opened[name] = CountingModel(
-                    name, sent, self.past, most_samples=self.most_samples, fixed=self.fixed
-                )
+                opened[name] = CountingModel(name, sent, self.past, most_samples=self.most_samples, fixed=self.fixed)
         self.runs += 1
         run_id = f"run{self.runs:03}"
         source = CaseSource(plan, source.reader, source.spec_files)

@@ -136,7 +136,13 @@ class _Draw:
         for _ in range(self.random.choice((0, 0, 1, 1, 2))):
             own = f"{{{{ {name}.{name}_y }}}} " if self.chance(0.7) else ""
             asked = self.text("Right", "对吗", own + self.holes(source, "answer"))
-            lines += ["  verify by checker {", f"    prompt {asked}", "    returns { right bool }", "    require right", "  }"]
+            lines += [
+                "  verify by checker {",
+                f"    prompt {asked}",
+                "    returns { right bool }",
+                "    require right",
+                "  }",
+            ]
         lines += [f"  retries {self.random.randint(1, 2)}", "}"]
         self.parts.append("\n".join(lines))
 
@@ -364,7 +370,13 @@ def _more(random: Random, spec: DrawnSpec) -> DrawnEdit:
 
 def _text(random: Random, spec: DrawnSpec) -> DrawnEdit:
     """A word of a prompt, in one language or in both."""
-    pairs = [("Change:", "改写："), ("Right:", "对吗："), ("Where:", "哪里："), ("Plan:", "计划："), ("Solve:", "解答：")]
+    pairs = [
+        ("Change:", "改写："),
+        ("Right:", "对吗："),
+        ("Where:", "哪里："),
+        ("Plan:", "计划："),
+        ("Solve:", "解答："),
+    ]
     pairs += [("Kind:", "友善："), ("A story:", "故事："), ("Teach:", "教："), ("Learn:", "学："), ("Test:", "测验：")]
     pairs += [("Pick:", "选："), ("End:", "结尾："), ("Act:", "行动：")]
     there = [pair for pair in pairs if pair[0] in spec.text]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,8 +19,8 @@ from tests.reuse.test_reuse import plain
 from tripos_warehouse.store.store import Store
 
 FIRST = int(os.environ.get("TESTS_FIRST_SEED") or 0)
-SEEDS = range(FIRST, FIRST + sized(3, 120))
-EDITS_OF_EACH = sized(2, 3)
+SEEDS = range(FIRST, FIRST + sized(2, 40))
+EDITS_OF_EACH = sized(1, 3)
 
 
 def run(folder: Path, spec: DrawnSpec) -> tuple[Bench, Ran]:
@@ -37,6 +38,9 @@ def test_an_edit_asks_for_the_requests_that_it_changes(seed: int, tmp_path: Path
     bench, _ = run(tmp_path / "edited", spec)
     for number in range(EDITS_OF_EACH):
         edit = drawn_edit(random, spec)
+        if random.random() < 0.3:  # in a store of its own, which reuses those before
+            bench = replace(bench, folder=tmp_path / f"edited{number}", others=(*bench.others, bench.store))
+            bench.folder.mkdir()
         bench.write(edit.spec.files)
         before = bench.past.copy()
         edited = bench.run()
@@ -109,7 +113,9 @@ def again(folder: Path, spec: str, before: str, after: str, changed: str | None 
 
 
 def test_a_corrected_secret_asks_no_author_again_and_is_in_the_row(tmp_path: Path) -> None:
-    ran, bench = again(tmp_path, MADE, rows(("A?", "e", "1"), ("B?", "e", "2")), rows(("A?", "e", "1"), ("B?", "e", "3")))
+    ran, bench = again(
+        tmp_path, MADE, rows(("A?", "e", "1"), ("B?", "e", "2")), rows(("A?", "e", "1"), ("B?", "e", "3"))
+    )
     assert (ran.asked, ran.reused, ran.foreseen.certain + ran.foreseen.perhaps) == (0, 4, 0)
     items = table(bench, "items")
     assert sorted(json.loads(row["fields"])["answer"] for row in items) == ["1", "2", "3"]
@@ -156,6 +162,6 @@ scenario same {
 
 
 def test_a_reply_that_a_condition_rules_out_is_free_for_another_row(tmp_path: Path) -> None:
-    before, after = rows(("A?", "hard", "1"), ("B?", "easy", "2")), rows(("A?", "easy", "1"), ("A?", "hard", "2"))
-    ran, _ = again(tmp_path, PLANNED, before, after)
+    before, after = rows(("A?", "hard", "1"), ("B?", "easy", "2")), rows(("A?", "hard", "1"), ("A?", "easy", "2"))
+    ran, _ = again(tmp_path, PLANNED, before, after, PLANNED.replace('level == "hard"', 'level == "easy"'))
     assert not ran.sent

@@ -6,10 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import orjson
-
 from tripos.api.compilation import CompiledSpec
-from tripos.api.forecast import RunRow, foresee_run, forecast_values, read_runs
+from tripos.api.forecast import RunRow, forecast_values, foresee_run, read_runs
 from tripos.api.preparation import RunWarning, damage_warning, prepare
 from tripos.api.selection import Choices, has_models
 from tripos.runs import find_store

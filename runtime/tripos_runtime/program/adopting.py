@@ -162,10 +162,9 @@ class Adoption:
             return True
         if not self.ledger.claim(_claim(origin)):
             return False
-        if self.refresh():
-            if self._is_live(wanted, self._draws_of(wanted).get(origin, []), here):
-                self.ledger.release(_claim(origin))
-                return False
+        if self.refresh() and self._is_live(wanted, self._draws_of(wanted).get(origin, []), here):
+            self.ledger.release(_claim(origin))
+            return False
         return True
 
 
