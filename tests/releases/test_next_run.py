@@ -198,6 +198,14 @@ def test_the_models_of_runs_that_differ_in_these_alone_count_together(versions: 
     assert versions.told("--model", "mock/fair").replies == (36, 36)
 
 
+def test_a_role_may_have_another_name(versions: Versions) -> None:
+    versions.run("before", "mock/careful")
+    after = SPEC.replace("role grader", "role marker").replace("by grader", "by marker")
+    versions.write("after", {"paid.tripos": after, "items.jsonl": lines(ITEMS)})
+    assert versions.told().every == (0, 0)
+    assert versions.told("--role", "marker=mock/careful:other").every == (32, 32)
+
+
 def test_the_items_are_those_of_the_last_run(versions: Versions) -> None:
     versions.run("before", "mock/careful")
     versions.run("before", "mock/careful", "--only", "language=zh", "--only", "aid=tip", "--limit", "1")

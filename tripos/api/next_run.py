@@ -90,14 +90,14 @@ def _apart(run: RunRow) -> object:
 def _repeated(runs: Sequence[RunRow], before: Plan, after: Plan, given: Choices) -> Choices:
     """Return the choices of some runs for the next one, of a changed plan. What it does not have is left out."""
     newest = runs[0]
-    known = {role.name: role.kind for role in after.roles}
-    compared = next(name for name, kind in known.items() if kind == "compared")
+    compared = next(role.name for role in after.roles if role.kind == "compared")
     models = tuple(dict.fromkeys(name for run in reversed(runs) for name in run.roles[run.compared_role]))
-    roles = {
-        role: tuple(names)
-        for role, names in newest.roles.items()
-        if names and role in known and role not in (compared, newest.compared_role)
-    }
+    others = {role: tuple(names) for role, names in newest.roles.items() if role != newest.compared_role}
+    known = [role.name for role in after.roles if role.name != compared]
+    gone, new = [each for each in others if each not in known], [each for each in known if each not in others]
+    if len(gone) == len(new) == 1:  # it has another name
+        others[new[0]] = others[gone[0]]
+    roles = {role: others[role] for role in known if others.get(role)}
     named = given.roles.get(compared, ())
     whole = {each.name for each in before.scenarios} <= set(newest.scenarios)
     kept = [each.name for each in after.scenarios if each.name in newest.scenarios]

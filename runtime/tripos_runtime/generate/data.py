@@ -80,10 +80,10 @@ class DataMaker:
         for name in choice.order:
             if name in sources.made.frozen:
                 continue
+            self._places[name] = choice.places(name)
             attempts = Attempts(slots.by_name[name], asker, sources, self.binding)
             maker = self.makers[name] = self._maker(attempts, self.workers)
             sources.made.rows[name] = maker.rows
-            self._places[name] = choice.places(name)
             await maker.make(self._places[name])
             self._whole.add(name)
             if self.on_made is not None:
