@@ -42,7 +42,9 @@ def content_of(request: Request) -> str:
     """Return everything that is sent, as one text: two requests are the same where this is."""
     settings = request.settings.given
     messages = [[message.role, message.content] for message in request.messages]
-    return json.dumps([request.model, settings, messages, request.schema], ensure_ascii=False, sort_keys=True)
+    sent = [request.model, settings, messages, request.schema]
+    more = [[*request.options], [*request.tools]] if request.options or request.tools else []
+    return json.dumps([*sent, *more], ensure_ascii=False, sort_keys=True)
 
 
 def reply_to(content: str, schema: Any, number: int) -> str:
