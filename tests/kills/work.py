@@ -90,8 +90,39 @@ measure win_rate = mean(win)
 """
 """Judges inside expressions: some asked on the server, some computed in the process; one in two of no reply."""
 
+MADE = """\
+benchmark kills "1.0.0" { languages en }
+role candidate compared
+role author
+role checker
+dataset item from "items.jsonl" {
+  question  text
+  answer    text secret
+}
+dataset riddle by author from item {
+  prompt "Change this: {{ item.question }}"
+  returns { stem text, mood choice(glad, sad) }
+  let long = words(riddle.stem) > 1
+  unique riddle.stem
+  verify by checker {
+    prompt "Is this clear? {{ riddle.stem }}"
+    returns { clear 1..10 }
+    require clear > 3
+  }
+  retries 2
+}
+scenario riddles "Riddles" {
+  over riddle
+  ask reply by candidate { prompt "{{ riddle.stem }}" }
+  score right = contains(reply.text, riddle.answer)
+}
+measure accuracy = mean(right)
+"""
+"""Rows that a model writes and another one checks."""
+
 MODELS = ("openai/a", "openai/b")
 ROLES = ("judge=openai/judge", "helper=openai/helper")
+MADE_ROLES = ("author=openai/author", "checker=openai/checker")
 VERDICT_ROLES = ("judge=openai/judge", "critic=mock/reward")
 KEPT = ("samples", "judgements", "scores", "items")
 """The tables that the same work must leave alike."""
@@ -107,12 +138,16 @@ class Work:
     rows: int = 8
     connections: int = 4
     workers: int = 1
+    answer: str = "1"
+    """The answer of every row, which no model is shown."""
 
     def write(self) -> None:
         """Put the spec and its rows into the folder."""
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / "kills.tripos").write_text(self.spec, "utf-8")
-        rows = ({"question": f"{3 * row}+{row % 7}" + "+1" * (row % 3), "answer": "1"} for row in range(self.rows))
+        rows = (
+            {"question": f"{3 * row}+{row % 7}" + "+1" * (row % 3), "answer": self.answer} for row in range(self.rows)
+        )
         (self.folder / "items.jsonl").write_text("\n".join(json.dumps(row) for row in rows), "utf-8")
 
     def arguments(self, store: Path) -> list[str]:
@@ -127,7 +162,7 @@ def place(folder: Path, base_url: str) -> Path:
     """Return a working folder whose `tripos.toml` sends every model of the provider to an address: a process is known
     by the address that it calls."""
     folder.mkdir(parents=True)
-    names = [*MODELS, *(role.partition("=")[2] for role in ROLES)]
+    names = [*MODELS, *(role.partition("=")[2] for role in (*ROLES, *MADE_ROLES))]
     entries = (f'[endpoints."{name}"]\nbase_url = "{base_url}"\nname = "kills"\n' for name in names)
     (folder / "tripos.toml").write_text("".join(entries), "utf-8")
     return folder

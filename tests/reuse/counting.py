@@ -9,7 +9,7 @@ import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from tripos_runtime.forecast.run_forecast import forecast
 from tripos_runtime.models import Model
 from tripos_runtime.models.base import FREE, Price, Reply, Request
 from tripos_runtime.models.embeddings import open_embedding
+from tripos_runtime.models.opening import open_model
 from tripos_runtime.roles.binding import bind
 from tripos_runtime.scheduling.calling import Limits
 from tripos_warehouse.errors import StoreError
@@ -41,7 +42,9 @@ def content_of(request: Request) -> str:
     """Return everything that is sent, as one text: two requests are the same where this is."""
     settings = request.settings.given
     messages = [[message.role, message.content] for message in request.messages]
-    return json.dumps([request.model, settings, messages, request.schema], ensure_ascii=False, sort_keys=True)
+    sent = [request.model, settings, messages, request.schema]
+    more = [[*request.options], [*request.tools]] if request.options or request.tools else []
+    return json.dumps([*sent, *more], ensure_ascii=False, sort_keys=True)
 
 
 def reply_to(content: str, schema: Any, number: int) -> str:
@@ -84,14 +87,17 @@ class CountingModel:
     endpoint: str = "counting"
     price: Price | None = FREE
     most_samples: int = 1
+    fixed: bool = False
+    """What comes again is answered as before."""
 
     async def ask(self, request: Request) -> Reply:
         """Return the reply to a request, and the further ones where it wants several."""
         content = content_of(request)
-        before = self.past[content]
+        before = 0 if self.fixed else self.past[content]
         self.past[content] += request.samples
         self.sent[content] += request.samples
-        texts = [reply_to(content, request.schema, before + each) for each in range(request.samples)]
+        numbers = [before if self.fixed else before + each for each in range(request.samples)]
+        texts = [reply_to(content, request.schema, number) for number in numbers]
         replies = [Reply(text, self.name, "stop", 10, 5, 0.001) for text in texts]
         return Reply(texts[0], self.name, "stop", 10, 5, 0.001, others=tuple(replies[1:]))
 
@@ -116,6 +122,18 @@ class CountingEmbedder:
         texts = [f"{request.model} {message.content}" for message in request.messages]
         self.sent.update(texts)
         self.past.update(texts)
+        return await self.inner.ask(request)
+
+
+@dataclass
+class CountingMock(CountingEmbedder):
+    """A mock model whose requests are counted."""
+
+    async def ask(self, request: Request) -> Reply:
+        """Return what the mock replies."""
+        content = content_of(request)
+        self.sent[content] += request.samples
+        self.past[content] += request.samples
         return await self.inner.ask(request)
 
 
@@ -146,6 +164,8 @@ class Bench:
     """What was ever sent."""
     others: tuple[Path, ...] = ()
     """Other stores, whose replies are reused."""
+    fixed: bool = False
+    """What is sent again is answered as before."""
 
     @property
     def store(self) -> Path:
@@ -163,7 +183,7 @@ class Bench:
     def copy(self, folder: Path) -> Bench:
         """Return the same with a store of its own."""
         shutil.copytree(self.folder, folder)
-        return Bench(folder, self.models, self.roles, self.most_samples, self.runs, self.selection, self.past.copy())
+        return replace(self, folder=folder, past=self.past.copy())
 
     def compiled(self) -> tuple[Plan, CaseSource]:
         """Return the plan of the one spec in the folder."""
@@ -191,8 +211,10 @@ class Bench:
         for name in binding.every:
             if name == "mock/embedding":
                 opened[name] = CountingEmbedder(open_embedding(name), sent, self.past)
+            elif name.startswith("mock/"):
+                opened[name] = CountingMock(open_model(name), sent, self.past)
             else:
-                opened[name] = CountingModel(name, sent, self.past, most_samples=self.most_samples)
+                opened[name] = CountingModel(name, sent, self.past, most_samples=self.most_samples, fixed=self.fixed)
         self.runs += 1
         run_id = f"run{self.runs:03}"
         source = CaseSource(plan, source.reader, source.spec_files)

@@ -2,6 +2,7 @@ from .compilation import (
     CompiledSpec as CompiledSpec,
     SpecSource as SpecSource,
     earlier_plan as earlier_plan,
+    earlier_spec as earlier_spec,
     find_spec as find_spec,
     holds_benchmark as holds_benchmark,
     holds_parts as holds_parts,
@@ -24,6 +25,10 @@ from .forecast import (
 from .job import (
     Job as Job,
     RunEnding as RunEnding,
+)
+from .next_run import (
+    NextRun as NextRun,
+    foresee_next as foresee_next,
 )
 from .planning import (
     DesignPlan as DesignPlan,

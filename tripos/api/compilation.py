@@ -208,6 +208,23 @@ def _text(path: Path) -> str:
         return ""
 
 
+def earlier_spec(
+    path: str,
+    data: Sequence[str] = (),
+    standing: Sequence[str] = (),
+    releases: Sequence[str] = (),
+    *,
+    trust: Trust = TRUSTED,
+    reach: Reach = TYPED,
+) -> CompiledSpec:
+    """Compile one version of several: a spec or a release. Raises `Failure`."""
+    source = find_spec(path, data, standing, releases, trust=trust, reach=reach)
+    compilation = source.compile()
+    if compilation.plan is None:
+        raise Failure("E0108", f"`{path}` does not compile", f"see `tripos check {path}`")
+    return CompiledSpec(path, compilation, compilation.plan, source.folders)
+
+
 def earlier_plan(
     path: str,
     data: Sequence[str] = (),
@@ -220,10 +237,7 @@ def earlier_plan(
     """Return the plan of an earlier version: a spec, a release, or what `tripos plan --json` printed. Raises
     `Failure`."""
     if not path.endswith(".json"):
-        plan = find_spec(path, data, standing, releases, trust=trust, reach=reach).compile().plan
-        if plan is None:
-            raise Failure("E0108", f"`{path}` does not compile", f"see `tripos check {path}`")
-        return plan
+        return earlier_spec(path, data, standing, releases, trust=trust, reach=reach).plan
     try:
         return Plan.model_validate_json(read_untrusted(Path(path)))
     except (OSError, ValueError) as error:

@@ -7,6 +7,7 @@ import operator
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import accumulate, groupby
 from pathlib import Path
 from types import MappingProxyType
@@ -155,6 +156,27 @@ def read_history(store: Store, benchmark: str) -> History:
         return History(reader.earlier(), reader.items(), reader.usage(), reader.density())
 
 
+@dataclass(frozen=True)
+class RunRow:
+    """A run, and what it was restricted to: `options` are as `runs` has them."""
+
+    run_id: str
+    plan_digest: str
+    roles: Mapping[str, Sequence[str]]
+    compared_role: str
+    scenarios: Sequence[str]
+    options: Mapping[str, Any]
+
+
+def read_runs(store: Store, benchmark: str) -> list[RunRow]:
+    """Return the runs of a benchmark that asked models, newest first. Raises `StoreError` S0103 or S0104."""
+    files = {table: [str(path) for path in paths] for table, paths in store.files().items()}
+    if not files["runs"]:
+        return []
+    with _reading() as connection:
+        return list(_PartReader(connection, files, benchmark).runs())
+
+
 @contextmanager
 def _reading() -> Iterator[duckdb.DuckDBPyConnection]:
     connection = duckdb.connect(":memory:")
@@ -195,6 +217,18 @@ class _PartReader:
             )
             for run_id, digest, fingerprints, roles, identities, scenarios, options in rows
         )
+
+    def runs(self) -> Iterator[RunRow]:
+        """Yield the runs that asked models, newest first: those of imported logs asked none."""
+        rows = self._rows(
+            """select run_id, plan_digest, roles, compared_role, scenarios, options from read_parquet($files)
+            where benchmark = $benchmark order by started_at desc, run_id desc""",
+            "runs",
+        )
+        for run_id, digest, roles, compared_role, scenarios, options in rows:
+            chosen = orjson.loads(options)
+            if isinstance(chosen, dict) and "imported" not in chosen:
+                yield RunRow(run_id, digest, orjson.loads(roles), compared_role, scenarios, chosen)
 
     def _plans(self, digests: list[str]) -> dict[str, str]:
         """Return the text of each of these plans."""

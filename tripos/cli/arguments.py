@@ -160,8 +160,8 @@ def add_store_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--profile", metavar="NAME", help="use the settings of [profiles.NAME] in tripos.toml")
 
 
-def add_roles(parser: argparse.ArgumentParser) -> None:
-    """Add the options of models, roles and items."""
+def add_models(parser: argparse.ArgumentParser) -> None:
+    """Add the options of models and roles."""
     parser.add_argument(
         "--model",
         metavar="A[,B]",
@@ -171,6 +171,11 @@ def add_roles(parser: argparse.ArgumentParser) -> None:
     )
     help_ = "model for another role (default: the model under test)"
     parser.add_argument("--role", metavar="NAME=A[,B]", action="append", default=[], help=help_)
+
+
+def add_roles(parser: argparse.ArgumentParser) -> None:
+    """Add the options of models, roles and items."""
+    add_models(parser)
     parser.add_argument("--limit", type=positive, metavar="N", help="use at most N items for each scenario")
     help_ = "use only items, or treatments, with this value of an axis or arm; may be repeated"
     parser.add_argument("--only", metavar="AXIS=V[,V]", action="append", default=[], help=help_)

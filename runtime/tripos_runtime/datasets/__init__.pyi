@@ -50,6 +50,7 @@ from .selection import (
     StopRule as StopRule,
     check_approved as check_approved,
     check_recordable as check_recordable,
+    data_of as data_of,
 )
 from .slot_choice import (
     Choice as Choice,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -116,7 +116,7 @@ class CaseSource:
         """The cases in turn, one of each scenario at a time, so that a run that is cut short has some of each. Those of
         a run that stops when it is settled come in one random order."""
         if selection.until is not None:
-            every = (case for scenario in selection.chosen(self.plan) for case in self.of(scenario, selection))
+            every = self.cases_of(selection.chosen(self.plan), selection)
             yield from sorted(every, key=partial(drawn_place, selection.until.seed))
             return
         waiting = [self.of(scenario, selection) for scenario in selection.chosen(self.plan)]
@@ -128,6 +128,10 @@ class CaseSource:
                     yield case
                     going.append(source)
             waiting = going
+
+    def cases_of(self, scenarios: Iterable[Scenario], selection: Selection) -> Iterator[Case]:
+        """Yield the selected cases of some scenarios, one scenario after another."""
+        return (case for scenario in scenarios for case in self.of(scenario, selection))
 
     def of(self, scenario: Scenario, selection: Selection) -> Iterator[Case]:
         """Yield the selected cases of one scenario."""

@@ -111,7 +111,13 @@ class Engine:
             self.callers, self.ledger, self.tally, self.run_id, self.now, self.binding.identities, self.others
         )
         self.driver.world.chooser.shelf = self.shelf
-        own = Own(self.plan, self.binding.answering, lambda: self.source.cases(self.selection.whole), self.lookup.units)
+        own = Own(
+            self.plan,
+            self.binding.answering,
+            chosen,
+            lambda some: self.source.cases_of(some, self.selection.whole),
+            self.lookup.units,
+        )
         self.driver.adoption = Adoption(self.ledger, own, others=self.others, taken=self.tally.taken)
         flusher = asyncio.create_task(self._flush_often())
         every_case = False

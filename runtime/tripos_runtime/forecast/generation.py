@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any
@@ -15,7 +15,7 @@ from tripos_runtime.asking import PENDING, CallCounters
 from tripos_runtime.datasets import Case, CaseSource, RowSlot, Selection, looked_into
 from tripos_runtime.forecast.call_outcomes import Fate
 from tripos_runtime.forecast.sizes import NO_SIZE, Known, Saying, Size, SizedPlaceholders, is_waiting
-from tripos_runtime.generate import DataMaker, MadeCall, MadeReply, Maker, NotAsked, place_of
+from tripos_runtime.generate import DataMaker, MadeCall, MadeReply, Maker, NotAsked, Unlisted, place_of
 from tripos_runtime.program import Adoption
 from tripos_runtime.roles import RoleBinding
 
@@ -311,7 +311,7 @@ def data_maker(plan: Plan, source: CaseSource, selection: Selection, binding: Ro
         None,
         ledger,
         CallCounters(),
-        _Nowhere(),
+        Unlisted(),
         "",
         lambda: datetime.now(UTC),
         1,
@@ -324,11 +324,6 @@ def data_maker(plan: Plan, source: CaseSource, selection: Selection, binding: Ro
 def _not_called(*_: Any, **__: Any) -> Any:
     """Return what needs a function of the user's is left open."""
     raise NotAsked
-
-
-class _Nowhere:
-    def add(self, ids: Iterable[str]) -> None:
-        """Nothing is made of them."""
 
 
 def _nothing() -> None:

@@ -121,7 +121,9 @@ class _Watcher:
         chosen = selection.chosen(plan)
         # Of the lookup only its units are wanted: nothing is claimed.
         self.lookup = Lookup(cast("Ledger", ledger), bound_treatments(chosen, plan, binding), binding)
-        own = Own(plan, binding.answering, lambda: source.cases(selection.whole), self.lookup.units)
+        own = Own(
+            plan, binding.answering, chosen, lambda some: source.cases_of(some, selection.whole), self.lookup.units
+        )
         self.adoption = Adoption(cast("Ledger", ledger), own, claims=False, others=others)
         held = ledger.held()
         self.alike = {each.name: alike(self.lookup.bound_treatments[each.name], held) for each in chosen}

@@ -8,6 +8,7 @@ from .author import (
 )
 from .data import (
     DataMaker as DataMaker,
+    Unlisted as Unlisted,
 )
 from .maker import (
     Maker as Maker,

@@ -38,7 +38,7 @@ from tripos_runtime.asking import (
 )
 from tripos_runtime.datasets import Sources
 from tripos_runtime.models import Message
-from tripos_runtime.program import NOWHERE, Adoption, Wanted, pending, together
+from tripos_runtime.program import NOWHERE, Adoption, Namesakes, Wanted, pending, together
 from tripos_runtime.scheduling import Caller
 
 
@@ -136,7 +136,7 @@ class Asker:
     on_unasked: Callable[[MadeReply], None] | None = None
     on_attempt: Callable[[str, int, int], None] | None = None
     """Told of every attempt before it is made: the data set, the place of the slot, and the attempt from 0."""
-    adoption: Adoption | None = None
+    adoption: Adoption | Namesakes | None = None
     """The adoption of replies that the ledger has under other names."""
     _listed: set[tuple[str, str]] = field(default_factory=set)
 
@@ -227,8 +227,15 @@ class Asker:
         wanted = Wanted("samples", call.name, call.model, request, call.number, (call.item,))
         return self.adoption.find(wanted, NOWHERE)
 
+    def refresh(self) -> None:
+        """Take in what other processes made visible."""
+        if isinstance(self.adoption, Adoption):
+            self.adoption.refresh()
+        else:
+            self.ledger.refresh()
+
     def _adopt(self, call: MadeCall, there: Adopted, answer: Answer, row: Mapping[str, Any]) -> None:
-        assert self.adoption is not None
+        assert isinstance(self.adoption, Adoption), "what is kept goes by names"
         rows = {"samples": [{**row, **answer.columns, **there.columns}]}
         if there.draft is not None and there.columns["reused_from"] is not None:
             rows["drafts"] = [self._draft(row, call.name, draft_of(there.draft))]

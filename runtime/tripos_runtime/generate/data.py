@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from datetime import datetime
 from typing import Any
@@ -14,9 +14,16 @@ from tripos_runtime.datasets import CaseSource, Choice, Selection
 from tripos_runtime.generate.attempts import Attempts
 from tripos_runtime.generate.author import Asker, MadeCall, MadeReply
 from tripos_runtime.generate.maker import Maker
-from tripos_runtime.program import Adoption, at_once
+from tripos_runtime.program import Adoption, Namesakes, PackedNames, at_once
 from tripos_runtime.roles import RoleBinding
 from tripos_runtime.scheduling import Caller, Sleep
+
+
+class Unlisted:
+    """Lists no result, for whoever goes through what is kept."""
+
+    def add(self, ids: Iterable[str]) -> None:
+        """Take further names, and forget them."""
 
 
 @dataclass
@@ -51,6 +58,12 @@ class DataMaker:
     choice: Choice | None = None
     """Which slots were needed."""
     _asker: Asker | None = None
+    _places: dict[str, frozenset[int] | None] = field(default_factory=dict)
+    """The places of the slots of the data sets whose making has begun."""
+    _whole: set[str] = field(default_factory=set)
+    """The data sets whose making has ended."""
+    _kept: dict[str, PackedNames] = field(default_factory=dict)
+    """By data set the names of the replies that its rows are made of, as far as the ledger has them."""
 
     async def make(self) -> None:
         """Make all of it. Raises what callers and the ledger raise."""
@@ -62,15 +75,17 @@ class DataMaker:
         )
         asker.adoption, asker.on_attempt = self.adoption, self.on_attempt
         asker.on_reused, asker.on_unasked = self.reused, self.unasked
+        if self.adoption is not None:
+            self.adoption.own.making = self
         for name in choice.order:
             if name in sources.made.frozen:
                 continue
-            made = slots.by_name[name]
-            attempts = Attempts(made, asker, sources, self.binding)
-            maker = self.makers[name] = Maker(
-                made, slots, attempts, asker, self.workers, self.functions, self.sleep, self.stop
-            )
-            await maker.make(choice.places(name))
+            self._places[name] = choice.places(name)
+            attempts = Attempts(slots.by_name[name], asker, sources, self.binding)
+            maker = self.makers[name] = self._maker(attempts, self.workers)
+            sources.made.rows[name] = maker.rows
+            await maker.make(self._places[name])
+            self._whole.add(name)
             if self.on_made is not None:
                 self.on_made(attempts)
             if self.callers is None and maker.open:
@@ -80,6 +95,51 @@ class DataMaker:
                 chosen = choice.chosen(scenario)
                 if chosen is not None:
                     sources.made.chosen[scenario.name] = chosen
+
+    def _maker(self, attempts: Attempts, workers: int) -> Maker:
+        return Maker(
+            attempts.made,
+            self.source.slots,
+            attempts,
+            attempts.asker,
+            workers,
+            self.functions,
+            self.sleep,
+            self.stop,
+        )
+
+    @property
+    def pending(self) -> frozenset[str]:
+        """Return the data sets whose rows are not all made yet."""
+        order = () if self.choice is None else self.choice.order
+        return frozenset(order) - self._whole - self.source.sources.made.frozen
+
+    def has(self, dataset: str, name: str) -> bool:
+        """Return true if a reply is one of those that the rows of a data set are made of, or if that is not known
+        yet: of one that comes later."""
+        if dataset not in self._places:
+            return dataset in self.pending
+        if dataset not in self._kept:
+            self._kept[dataset] = PackedNames(self._named(dataset))
+        return name in self._kept[dataset]
+
+    def forget(self) -> None:
+        """Look again at what is kept, since there is more."""
+        self._kept.clear()
+
+    def _named(self, dataset: str) -> Iterable[str]:
+        """Return the names of the replies that the rows of a data set are made of, and of those that are asked for
+        next: what is kept under these names is gone through, and nobody is asked."""
+        asker = Asker(
+            self.plan, self.source.sources, None, self.ledger, CallCounters(), Unlisted(), self.run_id, self.now
+        )
+        asker.adoption = None if self.adoption is None else Namesakes(self.adoption.others)
+        names: list[str] = []
+        asker.on_reused = lambda call: names.append(call.name)
+        asker.on_unasked = lambda need: names.append(need.call.name)
+        attempts = Attempts(self.source.slots.by_name[dataset], asker, self.source.sources, self.binding)
+        at_once(self._maker(attempts, 1).make(self._places[dataset]))
+        return names
 
     def go_through(self) -> None:
         """Go through what is kept, where nobody is asked."""

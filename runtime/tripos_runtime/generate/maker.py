@@ -50,12 +50,13 @@ class Maker:
     """The places of open slots whose further attempts are made only if those before them are filled as they are."""
     filled: int = 0
     """How many slots there was something to make from."""
+    rows: RowFile = field(default_factory=RowFile)
+    """The rows that are made."""
     _put_off: list[list[RowSlot]] = field(default_factory=list)
 
     async def make(self, places: Collection[int] | None) -> None:
         """Make the rows of the slots of these places, or of all. Raises what callers raise."""
         made = self.made
-        self.rows = self.source.made.rows[made.name] = RowFile()
         self.tally = self.asker.tally.making(made.name)
         self.tally.asks = self._asks
         groups: dict[str, list[RowSlot]] = {}
@@ -71,7 +72,7 @@ class Maker:
         while self._put_off:
             waiting, self._put_off = self._put_off, []
             self.asker.ledger.flush()
-            self.asker.ledger.refresh()
+            self.asker.refresh()
             await self._pass(waiting)
             self.asker.tally.waiting = sum(map(len, self._put_off))
             if len(self._put_off) == len(waiting):
@@ -101,7 +102,7 @@ class Maker:
             keys.append(key)
             ours.append(group)
         if keys and self._asks and self.asker.callers is not None:
-            self.asker.ledger.refresh()
+            self.asker.refresh()
         block = _Block([Cell(self.attempts, [State(slot) for slot in group]) for group in ours])
         block.queue.extend((cell, state) for cell in block.cells for state in cell.states)
         workers = min(len(block.queue), self.workers)

@@ -3,7 +3,9 @@ from .adopting import (
     Adoptable as Adoptable,
     Adoption as Adoption,
     Here as Here,
+    Namesakes as Namesakes,
     Own as Own,
+    PackedNames as PackedNames,
     Wanted as Wanted,
     about as about,
 )

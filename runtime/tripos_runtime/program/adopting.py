@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from tripos_compiler.plan import Plan
+from tripos_compiler.language import Unavailable, evaluate, names_in
+from tripos_compiler.plan import Ask, Converse, Judging, Plan, Scenario
 from tripos_compiler.source import dataclass
 from tripos_runtime.asking import NO_OTHERS, Adopted, Ledger, OtherReplies, OtherStore, Row, TakenCounts
-from tripos_runtime.datasets import Case
+from tripos_runtime.datasets import Case, data_of
 from tripos_runtime.program.calls import StepCall
 from tripos_runtime.program.pairs import Pair, pairs_of
 from tripos_runtime.program.units import Unit
@@ -107,6 +108,15 @@ class Adoption:
         if self.claims:
             self.ledger.release(_claim(adopted.origin))
 
+    def refresh(self) -> bool:
+        """Take in what other processes made visible; whether there was anything."""
+        if not self.ledger.refresh():
+            return False
+        self._draws.clear()
+        if self.own.making is not None:
+            self.own.making.forget()
+        return True
+
     def _ranked(self, draws: Mapping[str, Members], wanted: Wanted) -> list[str]:
         """Return the origins of the draws, the best first."""
         if len(draws) < 2:
@@ -152,11 +162,9 @@ class Adoption:
             return True
         if not self.ledger.claim(_claim(origin)):
             return False
-        if self.ledger.refresh():
-            self._draws.clear()
-            if self._is_live(wanted, self._draws_of(wanted).get(origin, []), here):
-                self.ledger.release(_claim(origin))
-                return False
+        if self.refresh() and self._is_live(wanted, self._draws_of(wanted).get(origin, []), here):
+            self.ledger.release(_claim(origin))
+            return False
         return True
 
 
@@ -175,6 +183,41 @@ def about(call: StepCall, unit: Unit) -> tuple[str, ...]:
     return (unit.case.item_id,) if call.table == "turns" else (unit.case.item_id, *unit.samples.values())
 
 
+@dataclass(frozen=True)
+class Namesakes:
+    """Finds in other stores the replies that have the names of this run, for whoever goes through what is kept. None of
+    them is adopted by that."""
+
+    others: OtherReplies
+
+    def find(self, wanted: Wanted, here: Here) -> Adopted | None:
+        """Return the reply of that name, if there is one."""
+        if wanted.model not in self.others.repliers(wanted.table):
+            return None
+        for row, draft, source in self.others.replies(wanted.table, wanted.request):
+            if row[KEYS[wanted.table]] == wanted.name:
+                return Adopted(row, draft, row["adopted_from"] or wanted.name, OtherStore(*source))
+        return None
+
+
+class Making(Protocol):
+    """The data sets that a run makes."""
+
+    @property
+    def pending(self) -> frozenset[str]:
+        """Return the data sets whose rows are not all made yet."""
+        ...
+
+    def has(self, dataset: str, name: str) -> bool:
+        """Return true if a reply is one of those that the rows of a data set are made of, or if that is not known
+        yet."""
+        ...
+
+    def forget(self) -> None:
+        """Look again at what is kept, since there is more."""
+        ...
+
+
 @dataclass
 class Own:
     """Knows which results a run has itself. What costs more to know is found out when it is needed first."""
@@ -182,41 +225,67 @@ class Own:
     plan: Plan
     models: Mapping[str, Sequence[str]]
     """The models that answer, by role."""
-    cases: Callable[[], Iterable[Case]]
+    scenarios: Sequence[Scenario]
+    """The scenarios that are run."""
+    cases: Callable[[Sequence[Scenario]], Iterable[Case]]
+    """The cases of some of them, of all shards together."""
     units: Callable[[Case], Sequence[Unit]]
+    making: Making | None = None
+    """The data sets that are made, once their making has begun."""
+    _asked: dict[frozenset[str], _AskedNames] = field(default_factory=dict)
 
     def has(self, name: str, row: Row, here: Here) -> bool:
         """Return true if a result of the store is one of the run at hand; `here` is the case at hand."""
         print_ = row["fingerprint"]
-        if print_ in self._made:  # of attempts at making rows nobody knows before which there will be
-            return row["binding"] in self._made[print_]
+        if print_ in self._made:
+            datasets = self._made[print_].get(row["binding"], ())
+            return any(self.making is None or self.making.has(each, name) for each in datasets)
         if print_ not in self._prints:
             return False
         if row["item_id"] == here.item and print_ in here.prints:
             return name in here.names
-        return row["item_id"] in self._items and name in self._names
+        asked = self._names()
+        return print_ in asked.unknown or (row["item_id"] in asked.items and name in asked.names)
 
     @cached_property
-    def _made(self) -> Mapping[str, Collection[str]]:
-        """The bindings of what is made, by fingerprint."""
-        found: dict[str, set[str]] = {}
+    def _made(self) -> Mapping[str, Mapping[str, Sequence[str]]]:
+        """The data sets that are made, by the fingerprints and the bindings of what is asked for them."""
+        found: dict[str, dict[str, list[str]]] = {}
         for made in self.plan.made:
             for each in made.fingerprints:
-                found.setdefault(each, set()).add(making_binding(self.plan, made, each, self.models))
+                binding = making_binding(self.plan, made, each, self.models)
+                found.setdefault(each, {}).setdefault(binding, []).append(made.name)
         return found
 
     @cached_property
     def _prints(self) -> Collection[str]:
         return self.plan.fingerprints
 
-    @cached_property
-    def _items(self) -> Collection[str]:
-        return {case.item_id for case in self.cases()}
+    def _names(self) -> _AskedNames:
+        """Return what is asked about cases, as far as it is known before the rest of the rows is made."""
+        pending = frozenset() if self.making is None else self.making.pending
+        if pending not in self._asked:
+            known = [each for each in self.scenarios if pending.isdisjoint(_rows_taken(each))]
+            others = [each for each in self.scenarios if not pending.isdisjoint(_rows_taken(each))]
+            unknown = {print_ for each in others for print_ in each.fingerprints}
+            items = {case.item_id for case in self.cases(known)}
+            names = PackedNames(name for case in self.cases(known) for name in names_of(self.units(case)))
+            self._asked[pending] = _AskedNames(items, names, unknown)
+        return self._asked[pending]
 
-    @cached_property
-    def _names(self) -> _Packed:
-        """The names of all replies."""
-        return _Packed(name for case in self.cases() for name in names_of(self.units(case)))
+
+def _rows_taken(scenario: Scenario) -> set[str]:
+    """Return the data sets that say which cases a scenario has."""
+    return data_of(scenario) | ({scenario.rows.dataset} if scenario.rows is not None else set())
+
+
+class _AskedNames(NamedTuple):
+    """The items of a run and the names of everything that is asked about them; and the fingerprints of the scenarios
+    whose items are not known yet."""
+
+    items: Collection[str]
+    names: PackedNames
+    unknown: Collection[str]
 
 
 class Here:
@@ -241,7 +310,7 @@ NOWHERE = Here(())
 """Where no case is at hand: rows are being made."""
 
 
-class _Packed:
+class PackedNames:
     """A set of names in 8 bytes each."""
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -258,11 +327,25 @@ class _Packed:
 
 
 def names_of(units: Sequence[Unit]) -> set[str]:
-    """Return the names of every reply that the units of a case yield, and their pairs."""
+    """Return the names of every reply that the units of a case yield, and their pairs, but for those that a condition
+    on the row rules out."""
     found: set[str] = set()
     parts: list[Unit | Pair] = [*units, *pairs_of(units)]
     for part in parts:
-        found.update(call.name for call in part.calls)
+        unit = part.first if isinstance(part, Pair) else part
+        found.update(call.name for call in part.calls if not _is_ruled_out(call.step, unit))
         for talk in part.talks.values():
-            found.update(talk.turns)
+            if not _is_ruled_out(talk.step, unit):
+                found.update(talk.turns)
     return found
+
+
+def _is_ruled_out(step: Ask | Converse | Judging, unit: Unit) -> bool:
+    """Return true if the condition of a step does not hold, whatever is replied."""
+    names = unit.case.names
+    if step.when is None or not names_in(step.when) <= names.keys():
+        return False
+    try:
+        return not evaluate(step.when, names)
+    except Unavailable:
+        return False

@@ -7,45 +7,60 @@ import subprocess
 import tarfile
 import tempfile
 from argparse import Namespace
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from tripos.api import earlier_plan
+from tripos.api import CompiledSpec, NextRun, choices_of, earlier_plan, earlier_spec, foresee_next
+from tripos.cli.inputs import warning_printer
 from tripos.releases import run_git
 from tripos.releases.fetching import TYPED, Reach, reach_of
-from tripos.settings import chosen_settings, trust_of
-from tripos.ui import GOOD, Failure, print_json, show_text, terminal_width
+from tripos.settings import Config, chosen_settings, trust_of
+from tripos.ui import GOOD, Failure, harmless, print_json, show_text, terminal_width
 from tripos_compiler.diagnostics import localized, usd, wrap
 from tripos_compiler.language.changes import WEIGHTS, Change, find_changes, least_version, version_numbers
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets import TRUSTED, Trust
-from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
 
 _ARCHIVE = ".revision.tar"
 GIT_S = 60
 """Seconds after which git is not waited for any longer."""
 
 
-def plan_of(
+@dataclass(frozen=True)
+class Version:
+    """One of the versions that are compared: its plan, and the spec behind it; a plan in JSON has none."""
+
+    plan: Plan
+    spec: CompiledSpec | None = None
+
+
+@contextmanager
+def opened_version(
     given: str,
     data: Sequence[str] = (),
     standing: Sequence[str] = (),
     releases: Sequence[str] = (),
     trust: Trust = TRUSTED,
     reach: Reach = TYPED,
-) -> Plan:
-    """Return the plan of a spec, a release, a plan in JSON, or `REVISION:PATH`. Raises `Failure`."""
-    revision, colon, path = given.partition(":")
-    if not colon or not revision or path.startswith("//") or Path(given).exists():
-        return earlier_plan(given, data, standing, releases, trust=trust, reach=reach)
-    with tempfile.TemporaryDirectory(prefix="tripos-") as folder:
-        _check_out(revision, path or ".", Path(folder))
-        return earlier_plan(str(Path(folder) / path), data, standing, releases, trust=trust, reach=reach)
+) -> Iterator[Version]:
+    """Open a spec, a release, a plan in JSON, or `REVISION:PATH`, whose files are there until it is closed. Raises
+    `Failure`."""
+    with ExitStack() as until:
+        revision, colon, path = given.partition(":")
+        if colon and revision and not path.startswith("//") and not Path(given).exists():
+            folder = until.enter_context(tempfile.TemporaryDirectory(prefix="tripos-"))
+            _check_out(revision, path or ".", Path(folder))
+            given = str(Path(folder) / path)
+        if given.endswith(".json"):
+            yield Version(earlier_plan(given, data, standing, releases, trust=trust, reach=reach))
+        else:
+            spec = earlier_spec(given, data, standing, releases, trust=trust, reach=reach)
+            yield Version(spec.plan, spec)
 
 
 def _check_out(revision: str, path: str, to: Path) -> None:
@@ -89,47 +104,6 @@ def _git(*arguments: str) -> str:
     return run_git(*arguments, seconds=GIT_S)
 
 
-@dataclass(frozen=True)
-class Stale:
-    """Replies, judgements and scores that would be made again, and what the calls among them cost; `None` where
-    nobody told the cost of one."""
-
-    samples: int
-    judgements: int
-    scores: int
-    cost_usd: float | None
-
-    @property
-    def text(self) -> str:
-        """In words: `3 replies and 6 judgements, which cost 0.0120 USD; 12 scores`."""
-        cost = "whose cost nobody told" if self.cost_usd is None else f"which cost {usd(self.cost_usd)} USD"
-        return f"{self.samples:,} replies and {self.judgements:,} judgements, {cost}; {self.scores:,} scores"
-
-
-def stale_in(store: Path, fingerprints: Collection[str]) -> Stale:
-    """Return what a store has of results with these fingerprints. Raises `Failure` where it cannot be read."""
-    listed = ", ".join(map(sql.text, sorted(fingerprints))) or "NULL"
-    try:
-        connection = connect(Store.open(store, create=False))
-        with connection:
-            counts = {
-                table: connection.execute(
-                    f"select count(*) from main.{table} where fingerprint in ({listed})"
-                ).fetchall()[0][0]
-                for table in ("samples", "judgements", "scores")
-            }
-            cost, unknown = connection.execute(
-                f"""select coalesce(sum(cost_usd), 0), count(*) filter (cost_usd is null and status = 'ok') from (
-                  select cost_usd, status, adopted_from from main.samples where fingerprint in ({listed})
-                  union all
-                  select cost_usd, status, adopted_from from main.judgements where fingerprint in ({listed}))
-                where adopted_from is null"""
-            ).fetchall()[0]
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error
-    return Stale(counts["samples"], counts["judgements"], counts["scores"], None if unknown else float(cost))
-
-
 _TITLES = {
     "major": "can change a score, or the items behind it",
     "minor": "adds what no earlier figure takes in",
@@ -141,23 +115,32 @@ def main(options: Namespace) -> int:
     """Print what changed, the weightiest first, and the least version that says so."""
     config = chosen_settings(options).config
     releases = (*options.releases, *config.releases)
-    given = (options.before, options.after)
-    before, after = (
-        plan_of(each, options.data, config.data, releases, trust_of(options), reach_of(options)) for each in given
-    )
-    found = find_changes(before, after)
-    prints = frozenset(each for change in found for each in change.stale)
-    stale = stale_in(Path(config.store), prints) if options.store is not None else None
+    if options.store is None and (options.model or options.role):
+        raise Failure("R0202", "`--model` and `--role` say whom the next run asks", "give --store too")
+    places = (options.data, config.data, releases, trust_of(options), reach_of(options))
+    with opened_version(options.before, *places) as old, opened_version(options.after, *places) as new:
+        before, after = old.plan, new.plan
+        found = find_changes(before, after)
+        if options.format == "github":
+            show_text("\n".join(_comment(before, after, found, config.store if options.store is not None else None)))
+            return GOOD
+        following = None if options.store is None else _following(options, config, before, new)
     match options.format:
         case "json":
-            print_json(_data(before, after, found, stale))
-        case "github":
-            show_text("\n".join(_comment(before, after, found, config.store if options.store is not None else None)))
+            print_json(_data(before, after, found, following))
         case "markdown":
-            show_text("\n".join(_markdown(before, after, found, stale)))
+            show_text("\n".join(_markdown(before, after, found, following)))
         case _:
-            show_text("\n".join(_text(before, after, found, stale)))
+            show_text("\n".join(_text(before, after, found, following)))
     return GOOD
+
+
+def _following(options: Namespace, config: Config, before: Plan, after: Version) -> NextRun:
+    """Return the forecast of the next run. Raises `Failure`."""
+    if after.spec is None:
+        message = f"`{options.after}` is a plan without its data, so nobody can tell what its run asks"
+        raise Failure("R0202", message, "give its spec or its release, or leave out --store")
+    return foresee_next(after.spec, before, choices_of(options), config, warning_printer(options, config))
 
 
 def _comment(before: Plan, after: Plan, found: Sequence[Change], place: str | None) -> Iterator[str]:
@@ -197,7 +180,7 @@ def _head(before: Plan, after: Plan, found: Sequence[Change]) -> tuple[str, str]
     return title, told if enough else f"{told}: {new.version} understates them (E0901)"
 
 
-def _text(before: Plan, after: Plan, found: Sequence[Change], stale: Stale | None) -> Iterator[str]:
+def _text(before: Plan, after: Plan, found: Sequence[Change], following: NextRun | None) -> Iterator[str]:
     title, demanded = _head(before, after, found)
     room = max(terminal_width(), 20)
     yield from (*wrap(title, room), *wrap(localized(demanded), room))
@@ -208,11 +191,13 @@ def _text(before: Plan, after: Plan, found: Sequence[Change], stale: Stale | Non
         for each in some:
             first, *rest = wrap(localized(each.text), room - 4)
             yield from (f"  {first}", *(f"    {line}" for line in rest))
-    if stale is not None:
-        yield from ("", *wrap(localized(f"stale in the store: {stale.text}"), room))
+    if following is not None:
+        yield ""
+        for line in _next_lines(following):
+            yield from wrap(line, room)
 
 
-def _markdown(before: Plan, after: Plan, found: Sequence[Change], stale: Stale | None) -> Iterator[str]:
+def _markdown(before: Plan, after: Plan, found: Sequence[Change], following: NextRun | None) -> Iterator[str]:
     title, demanded = _head(before, after, found)
     yield from (f"### {title}", "", demanded[:1].upper() + demanded[1:] + ".", "")
     if found:
@@ -221,11 +206,11 @@ def _markdown(before: Plan, after: Plan, found: Sequence[Change], stale: Stale |
         name = each.name.replace("|", "\\|")
         what = each.what.replace("|", "\\|")
         yield f"| {each.part} | {each.kind} `{name}` | {what} | {'yes' if each.can_change_scores else 'no'} |"
-    if stale is not None:
-        yield from ("", f"Stale in the store: {stale.text}.")
+    if following is not None:
+        yield from ("", *(f"{line}  " for line in _next_lines(following)))
 
 
-def _data(before: Plan, after: Plan, found: Sequence[Change], stale: Stale | None) -> dict[str, Any]:
+def _data(before: Plan, after: Plan, found: Sequence[Change], following: NextRun | None) -> dict[str, Any]:
     told = [
         {
             "part": each.part,
@@ -244,12 +229,31 @@ def _data(before: Plan, after: Plan, found: Sequence[Change], stale: Stale | Non
         "part": found[0].part if found else None,
         "demands": _demanded(before, found),
         "changes": told,
-        "stale": None
-        if stale is None
-        else {
-            "samples": stale.samples,
-            "judgements": stale.judgements,
-            "scores": stale.scores,
-            "cost_usd": stale.cost_usd,
-        },
+        "next_run": None if following is None else following.to_json(),
     }
+
+
+def _next_lines(following: NextRun) -> Iterator[str]:
+    """Yield what the next run asks for, and as which runs."""
+    forecast, texts = following.forecast, following.asked("vectors")
+    replies = _counted(following.asked("samples", "turns"), "reply", "replies")
+    judgements = _counted(following.asked("judgements"), "judgement", "judgements")
+    yield localized(f"the next run asks for {replies} and {judgements}; {forecast.reused:,} calls are reused")
+    if texts[1]:
+        yield localized(f"it asks for the vectors of {_counted(texts, 'text', 'texts')}")
+    if forecast.scores:
+        yield localized(f"scores that it takes anew from replies that are kept: {forecast.scores:,}")
+    cost = forecast.total.cost_usd
+    yield localized("nobody knows what it costs" if cost is None else f"it costs about {usd(cost.expected)} USD")
+    models = ", ".join(harmless(each) for each in following.models)
+    if following.runs:
+        yield localized(f"it is taken to be as run {following.runs[0]}, by {models}")
+    else:
+        yield localized(f"it is taken to be the first run, by {models}")
+
+
+def _counted(calls: tuple[int, int], one: str, many: str) -> str:
+    """Return a number of calls in words: `0..24 replies` where it is not known."""
+    least, most = calls
+    told = f"{least:,}" if least == most else f"{least:,}..{most:,}"
+    return f"{told} {one if least == most == 1 else many}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tripos.cli.arguments import add_reach, add_releases, add_spec, add_store_options, add_untrusted
+from tripos.cli.arguments import add_models, add_reach, add_releases, add_spec, add_store_options, add_untrusted
 
 SEARCHED = "search this folder for data files too"
 
@@ -72,8 +72,9 @@ def add_diff(parser: argparse.ArgumentParser) -> None:
     add_releases(parser)
     add_untrusted(parser)
     add_reach(parser)
-    help_ = "list the results of this store that the changes make stale, and their cost"
+    help_ = "forecast what the next run asks with this store, as the last run of A was"
     parser.add_argument("--store", metavar="DIR", help=help_)
+    add_models(parser)
     parser.add_argument("--profile", metavar="NAME", help="use the settings of [profiles.NAME] in tripos.toml")
     help_ = "set the output format; github: a comment on a pull request, with the figures of --store before and after"
     formats = ("text", "json", "markdown", "github")
