@@ -37,6 +37,16 @@ from .programs import (
     programs_of as programs_of,
     with_programs as with_programs,
 )
+from .source_files import (
+    LEAVE as LEAVE,
+    SourceArchive as SourceArchive,
+    SourceFile as SourceFile,
+    SourceFolder as SourceFolder,
+    collisions as collisions,
+    is_inside as is_inside,
+    member_faults as member_faults,
+    read_json as read_json,
+)
 from .toml_lines import (
     read_toml as read_toml,
 )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tripos.importing.data.values import LETTER, MOST_NAMES, NAME, SUFFIXES, choice, letters, missing, type_of, unfit
+from tripos.settings import SourceFolder
 from tripos_compiler.diagnostics import localized
 
 ANSWERS = frozenset(
@@ -239,7 +240,9 @@ def _medium(held: Sequence[str], folder: Path | None) -> str | None:
     """Return the type of the files that cells name, where the first is there."""
     kinds = (kind for kind, ends in SUFFIXES.items() if all(each.casefold().endswith(ends) for each in held))
     kind = next(kinds, None)
-    return kind if kind is not None and folder is not None and (folder / held[0]).is_file() else None
+    if kind is None or folder is None:
+        return None
+    return kind if SourceFolder.around(folder).file(folder / held[0]).is_there else None
 
 
 def _several(held: Sequence[str]) -> str:

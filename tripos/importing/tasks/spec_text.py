@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
+
+from tripos.settings import SourceFile
 
 How = Literal["exactly", "approximately", "not"]
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t"}
@@ -35,7 +36,7 @@ class ImportedTask:
     text: str
     notes: list[Note]
     files: dict[str, str] = field(default_factory=dict)
-    copies: dict[str, Path] = field(default_factory=dict)
+    copies: dict[str, SourceFile] = field(default_factory=dict)
     """Files of this machine that belong beside the spec."""
 
     @property

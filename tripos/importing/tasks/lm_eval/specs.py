@@ -25,7 +25,7 @@ def spec_of(
     language: str = "en",
 ) -> ImportedTask:
     """Return a task as a spec."""
-    data = TaskData(task.config, task.name, folders, rows or WrittenRows())
+    data = TaskData(task.config, task.name, folders, task.source, rows or WrittenRows())
     made = scenario_of(task, data, shots)
     lines = [*_opening(task, [made], language), *made.lines()]
     return ImportedTask(made.name, "\n".join(lines) + "\n", made.notes, {**made.files, **_helpers([made])}, made.copies)
@@ -42,7 +42,7 @@ def spec_of_group(
     """Return a group as a spec: a scenario for each of its tasks, and the figures of the group. `rows` are by task."""
     scenarios = {}
     for task in group.leaves():
-        data = TaskData(task.config, task.name, folders, rows.get(task.name, WrittenRows()))
+        data = TaskData(task.config, task.name, folders, task.source, rows.get(task.name, WrittenRows()))
         scenarios[task.name] = scenario_of(task, data, shots)
     figures = figures_of(group, scenarios)
     every = list(scenarios.values())

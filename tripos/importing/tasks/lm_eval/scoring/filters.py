@@ -104,7 +104,7 @@ def is_plain(pattern: str) -> bool:
     try:
         groups = re.compile(pattern).groups
         tree = _parser.parse(pattern)
-    except re.error:
+    except (re.error, RecursionError, OverflowError):
         return False
     if any(str(operation) in _BEYOND for operation, _ in _nodes(tree)):
         return False

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos.importing.tasks.lm_eval.configs import PythonName
+from tripos.importing.tasks.lm_eval.forms import PythonName
 from tripos.importing.tasks.lm_eval.templates.columns import ColumnShape, TaskColumns
 from tripos.importing.tasks.lm_eval.templates.jinja import Translator, parsed
 from tripos.importing.tasks.lm_eval.templates.values import TemplateValue, constant
