@@ -45,6 +45,7 @@ from .source_files import (
     collisions as collisions,
     is_inside as is_inside,
     member_faults as member_faults,
+    read_exact_json as read_exact_json,
     read_json as read_json,
 )
 from .toml_lines import (

@@ -236,6 +236,15 @@ def read_json(raw: bytes) -> Any:
     return value
 
 
+def read_exact_json(raw: bytes) -> Any:
+    """Return what JSON says, as `read_json` does. Raises `ValueError` also for a text with half of a character, which
+    no file in UTF-8 can hold."""
+    value = read_json(raw)
+    if LONE.search(raw):
+        check_characters(value)
+    return value
+
+
 def _check_depth(value: Any) -> None:
     try:
         check_nesting(value, "it")

@@ -153,6 +153,11 @@ def _tell(found: ProposedDataset) -> None:
     if found.secrets:
         shown = ", ".join(f"`{each}`" for each in found.secrets)
         show_message(f"kept from the models under test: {shown}", stderr=True)
+    else:
+        show_message(
+            "no column looks like an answer: write `secret` behind each field that the models under test must not see",
+            stderr=True,
+        )
     left = [f"`{' '.join(each.column.split())}`" for each in found.fields if each.left_out]
     if left:
         show_message(f"left out: {', '.join(left)}", stderr=True)

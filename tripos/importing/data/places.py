@@ -100,6 +100,8 @@ def rows_of_database(
     try:
         with file.opened():
             pass
+    except FileNotFoundError as error:
+        raise Failure(NEW, f"there is no file `{path}`", "check the path") from error
     except OSError as error:
         raise Failure(NEW, f"cannot read `{path}`: {error.strerror}", "check the path") from error
     duckdb = path.suffix.casefold() in DUCKDB

@@ -23,7 +23,7 @@ from tripos.importing.tasks.spec_text import (
     quoted,
     template,
 )
-from tripos.settings import SourceFile, SourceFolder, read_json
+from tripos.settings import MOST_DATA_BYTES, SourceFile, SourceFolder, read_exact_json
 from tripos.ui import Failure
 
 ROWS = "tests.jsonl"
@@ -200,9 +200,10 @@ def _from_file(place: str, path: Path, folder: SourceFolder) -> list[Any]:
     try:
         match file.path.suffix:
             case ".jsonl":
-                return [read_json(line) for line in file.raw_lines() if line.strip()]
+                return [read_exact_json(line) for line in file.raw_lines() if line.strip()]
             case ".yaml" | ".yml" | ".json":
-                found = file.json() if file.path.suffix == ".json" else file.yaml()
+                whole = file.path.suffix == ".json"
+                found = read_exact_json(file.content(MOST_DATA_BYTES)) if whole else file.yaml()
                 return found if isinstance(found, list) else [] if found is None else [found]
             case ".csv":
                 return [_from_line(line) for line in file.csv()]
@@ -376,7 +377,7 @@ def _messages(prompt: str) -> list[tuple[str, str]]:
     if prompt.startswith(("file://", "exec:", "python:")):
         raise Untranslated("a prompt that a program makes")
     try:
-        chat = read_json(prompt.encode())
+        chat = read_exact_json(prompt.encode())
     except ValueError:
         return [("prompt", prompt)]
     if not isinstance(chat, list | dict):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tripos.importing.tasks.lm_eval.templates import DIGITS, TaskFields, TemplateValue, edge, item_at
+from tripos.importing.tasks.shapes import as_list
 from tripos.importing.tasks.spec_text import Code, Note, Pieces, Untranslated, joined, quoted, template
 
 SEED = 1234
@@ -133,7 +134,7 @@ def settings(config: Mapping[str, Any]) -> tuple[list[str], list[Note]]:
     lines = [f"    temperature {temperature:g}", f"    max_tokens {int(longest or MOST_TOKENS)}"]
     if drawn:
         lines += [f"    {key} {given[key]}" for key in ("top_p", "top_k") if key in given]
-    stops = [until] if isinstance(until, str) else [str(each) for each in until or []]
+    stops = [str(each) for each in as_list(until) if each is not None]
     lines += [f"    stop {quoted(each)}" for each in dict.fromkeys(stops) if each]
     rest = sorted(set(given) - _IGNORED)
     if rest:
