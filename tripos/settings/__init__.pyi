@@ -38,6 +38,7 @@ from .programs import (
     with_programs as with_programs,
 )
 from .source_files import (
+    BROKEN_ZIP as BROKEN_ZIP,
     LEAVE as LEAVE,
     SourceArchive as SourceArchive,
     SourceFile as SourceFile,
@@ -60,6 +61,7 @@ from .trust import (
 from .untrusted_files import (
     MOST_BYTES as MOST_BYTES,
     MOST_DATA_BYTES as MOST_DATA_BYTES,
+    opened_regular as opened_regular,
     read_untrusted as read_untrusted,
     read_untrusted_json as read_untrusted_json,
     read_untrusted_lines as read_untrusted_lines,

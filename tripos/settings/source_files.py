@@ -377,7 +377,7 @@ def member_faults(archive: zipfile.ZipFile, size: int) -> dict[str, str]:
     found: dict[str, str] = {}
     names = Counter(_folded(each.filename) for each in archive.infolist())
     for each in archive.infolist():
-        if not is_inside(each.filename.removesuffix("/")):
+        if not is_inside(each.orig_filename.removesuffix("/")):
             found[each.filename] = "is no path in it"
         elif names[_folded(each.filename)] > 1:
             found[each.filename] = "is one of two members of that name"
