@@ -15,7 +15,6 @@ from tripos.ui import Failure
 from tripos_compiler.language import ParsedTree, TreeFault, TreeRead, read_tree
 from tripos_compiler.source import DataError
 from tripos_compiler.statements.declarations import APPROVED, DRAFT
-from tripos_runtime.datasets import placed_in
 
 SUFFIXES = (".yaml", ".yml", ".json")
 SHOWN = 5
@@ -68,7 +67,7 @@ def get_tree(path: Path) -> ParsedTree:
         hint = f"the draft is `{draft}`" if draft.is_file() else "name the draft that you have read"
         raise Failure("S0836", f"there is no file `{path}`", hint)
     try:
-        read = read_tree(placed_in(path, str(path)))
+        read = read_tree(file.placed())
     except DataError as error:
         raise Failure("S0836", error.message, error.help) from error
     except OSError as error:

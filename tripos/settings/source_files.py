@@ -41,6 +41,7 @@ from tripos_runtime.datasets import (
     Outside,
     Trust,
     check_nesting,
+    placed_in,
     plain_part,
     rows_in,
     source_access,
@@ -199,6 +200,12 @@ class SourceFile:
         except OSError as error:
             raise DataError(f"cannot read `{self.path.name}`: {error.strerror}", "check the path") from error
         yield from rows_in(self.path, self.path.name, self.folder.access.trust.limits)
+
+    def placed(self) -> Any:
+        """Return what a JSON or YAML file without aliases says, with the lines of its texts. Raises `DataError`."""
+        with self.opened():
+            pass
+        return placed_in(self.path, str(self.path), self.folder.access.trust.limits)
 
     def copy(self, target: Path) -> None:
         """Copy the content to another path, which is written anew."""

@@ -183,11 +183,13 @@ def _tests(config: PromptfooConfig, path: Path, folder: SourceFolder) -> list[Pr
     shared = config.shared
     if isinstance(shared, str):
         shared = _document(folder.file(path).beside(shared.removeprefix(FILE)))
-    common: PromptfooTest = shaped(_form(PromptfooTest), shared or {}, path)
+    common: PromptfooTest = shaped(_form(PromptfooTest), shared or {}, path, ("defaultTest",))
     found: list[PromptfooTest] = []
-    for each in config.tests or [{}]:
-        for said in _from_file(each, path, folder) if isinstance(each, str) else [each]:
-            test: PromptfooTest = shaped(_form(PromptfooTest), said, path if said is each else Path(each))
+    for number, each in enumerate(config.tests or [{}]):
+        file = Path(each.removeprefix(FILE)) if isinstance(each, str) else None
+        for entry, said in enumerate([each] if file is None else _from_file(each, path, folder)):
+            at = ("tests", number) if file is None else (entry,)
+            test: PromptfooTest = shaped(_form(PromptfooTest), said, file or path, at)
             test.vars = {**(common.vars or {}), **(test.vars or {})}
             test.demands = [*common.demands, *test.demands]
             found.append(test)

@@ -45,8 +45,9 @@ SEVERAL = BeforeValidator(as_list)
 """The form of a list that may also be written as its only entry."""
 
 
-def shaped(form: TypeAdapter[T], value: Any, path: Path) -> T:
-    """Return a value in its form. Raises `Failure` R0246 that says where in the file it has another."""
+def shaped(form: TypeAdapter[T], value: Any, path: Path, at: tuple[str | int, ...] = ()) -> T:
+    """Return a value in its form; `at` are the keys under which it stands. Raises `Failure` R0246 that says where in
+    the file it has another."""
     try:
         return form.validate_python(value)
     except ValidationError as error:
@@ -55,6 +56,6 @@ def shaped(form: TypeAdapter[T], value: Any, path: Path) -> T:
             said = str(first["ctx"]["error"])
         else:
             said = MISSING.get(first["type"], "it is of another kind than it should be")
-        place = ".".join(str(each) for each in first["loc"])
+        place = ".".join(str(each) for each in (*at, *first["loc"]))
         where = f"`{place}`: {said}" if place else said
         raise Failure(CODE, f"`{path}`: {where}", "mend the file, or leave that part out") from error
