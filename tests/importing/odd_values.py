@@ -41,7 +41,7 @@ ODD_YAML = (
     *("!function [a]", "!own x", "&a [*a]", "*none", "{<<: {a: 1}}", "{<<: 1}", "|\n  x", "[a, b", "'", "`x`", "%x"),
 )
 """The same in YAML, with its dates, bytes, tags, aliases and names that are no texts."""
-PROMPTFOO = {
+PROMPTFOO: dict[str, Any] = {
     "description": "Translations",
     "prompts": ["Say {{text}}", '[{"role": "user", "content": "{{text}}"}]', {"raw": "{{text}}!", "label": "own"}],
     "providers": ["echo"],

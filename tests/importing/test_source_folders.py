@@ -20,7 +20,7 @@ from tests.importing.odd_values import LM_EVAL
 from tripos.importing import find_logs, open_logs, rows_of_files
 from tripos.importing.tasks import promptfoo_spec
 from tripos.importing.tasks.lm_eval import read_task, spec_of
-from tripos.settings import SourceFolder, source_files
+from tripos.settings import SourceFolder, opened_regular, source_files
 from tripos.ui import Failure
 from tripos_runtime.datasets import UNTRUSTED
 
@@ -49,7 +49,6 @@ ALLOWED = {
     ("logs/recording.py", "open"): "opens the store",
     ("logs/item_table.py", "read_untrusted_lines"): "the items of earlier imports, in the folder that it writes",
     ("data/places.py", "connect"): "a database that its folder opened before; no other file is read",
-    ("outlines.py", "connect"): "queries the store",
     ("recording.py", "connect"): "queries the store",
 }
 """Calls in importers of names that may open files, with why they open none of a stranger's."""
@@ -288,7 +287,7 @@ def test_a_file_that_is_replaced_while_it_is_opened_is_refused(tmp_path: Path, m
     victim.write_text("private", "utf-8")
     path = folder / "a.txt"
     path.write_text("open", "utf-8")
-    whole = source_files.opened_regular
+    whole = opened_regular
 
     def swapped(place: Path) -> Any:
         path.unlink()

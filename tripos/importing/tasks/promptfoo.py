@@ -168,11 +168,12 @@ def _document(file: SourceFile) -> Any:
     try:
         return file.yaml()
     except (OSError, ValueError) as error:
-        raise _unread(f"`{file.path}`", error, "give a YAML file in UTF-8") from error
+        message = f"`{file.path}` cannot be read: {_reason(error)}"
+        raise Failure(CODE, message, "give a YAML file in UTF-8") from error
 
 
-def _unread(what: str, error: Exception, hint: str) -> Failure:
-    return Failure(CODE, f"{what} cannot be read: {getattr(error, 'strerror', None) or error}", hint)
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
 
 
 # --- tests ---
@@ -210,7 +211,7 @@ def _from_file(place: str, path: Path, folder: SourceFolder) -> list[Any]:
             case ".csv":
                 return [_from_line(line) for line in file.csv()]
     except (OSError, ValueError) as error:
-        raise _unread(f"the tests of `{place}`", error, "mend the file") from error
+        raise Failure(CODE, f"the tests of `{place}` cannot be read: {_reason(error)}", "mend the file") from error
     raise Failure(CODE, f"the tests of `{place}` are no table", "write them as CSV, JSON or YAML")
 
 
@@ -356,7 +357,8 @@ def _prompt(given: Any, path: Path, folder: SourceFolder) -> str:
     try:
         return file.text()
     except (OSError, ValueError) as error:
-        raise _unread(f"the prompt `{text}`", error, "give its folder with the configuration") from error
+        message = f"the prompt `{text}` cannot be read: {_reason(error)}"
+        raise Failure(CODE, message, "give its folder with the configuration") from error
 
 
 def _steps(prompts: Sequence[str], columns: Mapping[str, str], notes: list[Note]) -> list[str]:

@@ -52,9 +52,9 @@ def read_inspect_task(path: Path, task: str | None, python: Path, arguments: Map
         try:
             told = SourceFolder.around(out).file(out).json()
         except (OSError, ValueError) as error:
-            raise Failure(CODE, f"what `{path.name}` says of its task cannot be read: {error}", _HINT) from error
+            raise Failure(CODE, f"the task of `{path.name}` cannot be read: {error}", _HINT) from error
     if not isinstance(told, dict) or not ("tasks" in told or set(told) >= PARTS):
-        raise Failure(CODE, f"`{path.name}` wrote something else than what it says of its task", _HINT)
+        raise Failure(CODE, f"`{path.name}` wrote something else than its task", _HINT)
     if "tasks" in told:
         names = told["tasks"]
         if task is not None and names:

@@ -112,9 +112,7 @@ class TaskData:
             if file.is_there:
                 return file
             if _is_there(path):
-                raise Untranslated(
-                    f"the file `{path}` lies outside of the folder of the task: --data DIR names its own"
-                )
+                raise Untranslated(f"`{path}` lies outside of the folder of the task: name its own with --data DIR")
         return None
 
     def _source(self, split: str) -> str:
