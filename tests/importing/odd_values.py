@@ -24,13 +24,25 @@ from tripos_compiler.editing import Unparsable, format_text
 LOGS = Path(__file__).parents[1] / "data" / "logs"
 HOLE = "@@here@@"
 DEEP = 200
+SEED = 5
 ODD_JSON = (
     *("null", "true", "false", "0", "-1", "3", "1.5", "-0.0", "1e70", "1e400", "NaN", "Infinity", "9" * 25, "9" * 5000),
     *('""', '"x"', '" "', '"a\\nb"', '"\\u0000"', '"\\ud800"', '"é"', '"1"', '"none"', '"../../x"', '"/etc/passwd"'),
     *('"{{ x }}"', '"{% if x %}"', '"{{"', '"file://x.txt"', '"file://../x.csv"', '"(a"', '"' + "(" * 3000 + '"'),
     *("[]", "[null]", "[1]", '["x"]', "[[]]", "[[1, [2]]]", "[{}]", '[{"a": 1}]', "{}", '{"": 1}', '{"a": {"b": []}}'),
     *('{"1": 2}', '{"function": 1}', '{"type": []}', "[" * DEEP + "]" * DEEP, '{"a":' * DEEP + "1" + "}" * DEEP),
-    *('[{"role": 1}]', '"[1]"', '"[{}]"', '"[{\\"role\\": \\"user\\"}]"', '"{' * 1 + '"', f'"{"x" * 300}"'),
+    *(
+        '[{"role": 1}]',
+        '"[1]"',
+        '"[{}]"',
+        '"[{\\"role\\": \\"user\\"}]"',
+        '"{' * 1 + '"',
+        f'"{"x" * 300}"',
+        '"²"',
+        f'"{"9" * 5000}"',
+        '"٣"',
+        '"=1+1"',
+    ),
 )
 """Values of each type of JSON, as text, with what some parser or some file system takes exception to."""
 ODD_YAML = (
@@ -375,10 +387,12 @@ def prepared(folder: Path) -> Path:
     return folder
 
 
-def drawn(draw: Random) -> tuple[str, Path_, str]:
-    """Return a format, one of its keys and a value for it."""
-    name = draw.choice(tuple(formats()))
-    return name, draw.choice(keys_of(name)), draw.choice(formats()[name].values)
+@cache
+def every() -> tuple[tuple[str, Path_, str], ...]:
+    """Return every value for every key of every format, in an order that is drawn."""
+    found = [(name, path, value) for name in formats() for path in keys_of(name) for value in formats()[name].values]
+    Random(SEED).shuffle(found)
+    return tuple(found)
 
 
 def tried(name: str, path: Path_, value: str, folder: Path) -> bool:

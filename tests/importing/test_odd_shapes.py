@@ -14,8 +14,9 @@ from tests.importing.odd_values import (
     ODD_JSON,
     ODD_YAML,
     PROMPTFOO,
+    SEED,
     TABLE_ROW,
-    drawn,
+    every,
     formats,
     keys_of,
     places_in,
@@ -28,17 +29,13 @@ from tripos.importing.tasks import promptfoo_spec
 from tripos.importing.tasks.lm_eval import group_of, read_folder, read_task
 from tripos.ui import Failure
 
-SEED = 5
-
 
 def test_each_key_with_a_value_of_each_type_is_taken_or_refused(tmp_path: Path) -> None:
-    draw = Random(SEED)
     folders = {name: tmp_path / str(number) for number, name in enumerate(formats())}
     for folder in folders.values():
         folder.mkdir()
     taken = 0
-    for _ in range(sized(120, 20_000)):
-        name, path, value = drawn(draw)
+    for name, path, value in every()[: sized(120, None)]:
         if name.startswith(("lm-eval", "promptfoo")):
             prepared(folders[name])
         try:
@@ -52,6 +49,7 @@ def test_each_key_with_a_value_of_each_type_is_taken_or_refused(tmp_path: Path) 
 def test_every_format_and_key_is_drawn() -> None:
     assert len(formats()) >= 20
     assert all(len(keys_of(name)) > 5 for name in formats())
+    assert len(every()) > 100_000
     assert json.loads(with_value({"a": [1, 2]}, ("a", 1), "[]")) == {"a": [1, []]}
     assert list(places_in({"a": [1]})) == [(), ("a",), ("a", 0)]
 

@@ -20,8 +20,8 @@ from tripos.importing.tasks.spec_text import (
     Untranslated,
     commented,
     name_of,
-    quoted,
     template,
+    title,
 )
 from tripos.settings import MOST_DATA_BYTES, SourceFile, SourceFolder, read_exact_json
 from tripos.ui import Failure
@@ -130,7 +130,7 @@ def promptfoo_spec(path: Path, language: str = "en", folder: SourceFolder | None
     opening = [
         *commented(f"Imported by `tripos import task` from {path.name} of promptfoo."),
         f'benchmark {name} "1.0.0" {{',
-        f"  title {quoted(' '.join((config.description or name).split()))}",
+        f"  title {title(config.description or name)}",
         f"  languages {language}",
         "}",
         "",

@@ -78,6 +78,16 @@ def literal(text: str) -> str:
     return template([text])
 
 
+def title(text: str) -> str:
+    r"""Return a text as the string of a title: on one line, without control characters and pairs of braces.
+
+    >>> title("a {{ b }}\n\0c")
+    '"a { b } c"'
+    """
+    plain = "".join(each if each.isprintable() else " " for each in text)
+    return quoted(" ".join(plain.replace("{{", "{").replace("}}", "}").split()))
+
+
 def template(pieces: Pieces, indent: int = 0) -> str:
     r"""Return a template as a string: on one line, or as a block where that is as exact and easier to read.
 

@@ -10,7 +10,7 @@ from typing import Any
 from tripos.importing.tasks.lm_eval.configs import TaskFile, tagged
 from tripos.importing.tasks.lm_eval.scenario import TaskScenario
 from tripos.importing.tasks.shapes import CODE, as_list
-from tripos.importing.tasks.spec_text import Note, literal, name_of
+from tripos.importing.tasks.spec_text import Note, name_of, title
 from tripos.ui import Failure
 
 _OWN = frozenset(("group", "group_alias", "task", "aggregate_metric_list", "metadata", "tag", "include"))
@@ -138,4 +138,4 @@ def _figure(group: TaskGroup, how: Mapping[str, Any], inside: list[TaskScenario]
             if name in each.scored.means:
                 made.scores.setdefault(each.name, {})[whole] = each.scored.means[name].code
         value = f"mean({whole})" if how.get("weight_by_size", True) else f"mean(mean({whole}) by scenario)"
-        made.measures.append(f"measure {whole} {literal(group.alias)} = {value}")
+        made.measures.append(f"measure {whole} {title(group.alias)} = {value}")

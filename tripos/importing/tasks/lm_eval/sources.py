@@ -11,7 +11,7 @@ from typing import Any
 
 from tripos.importing.tasks.lm_eval.forms import PythonName
 from tripos.importing.tasks.lm_eval.templates import TaskColumns
-from tripos.importing.tasks.spec_text import Note, Untranslated, name_of
+from tripos.importing.tasks.spec_text import Note, Untranslated, name_of, quoted
 from tripos.settings import SourceFile, SourceFolder
 from tripos_compiler.source import DataError
 
@@ -101,6 +101,7 @@ class TaskData:
         if self.config.get("custom_dataset") is not None:
             raise Untranslated(f"the rows are those of a function in Python, `{self.config['custom_dataset']}`")
         source = self._source(split)
+        quoted(source)  # a name that no spec can write is no source
         found = self._found(split, source)
         local = found if "://" not in source else None
         return TaskSplit(split, source, _columns(found) if found is not None else TaskColumns(), local=local)
