@@ -111,7 +111,7 @@ def _logs(path: Path, **given: Any) -> None:
 
 
 def _dataset(path: Path, **given: Any) -> None:
-    rows_of_files(path.name, path.parent / "spec.tripos", [], **given)
+    rows_of_files(f"{path.parent.name}/{path.name}", path.parent.parent / "spec.tripos", [], **given)
 
 
 def _promptfoo(path: Path, **given: Any) -> None:

@@ -16,7 +16,7 @@ from tripos.settings import SourceFolder
 from tripos.ui import Failure
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.source import DataError
-from tripos_runtime.datasets import TRUSTED, Trust, plain_value, shortest_decimal
+from tripos_runtime.datasets import HUB, TRUSTED, Trust, plain_value, shortest_decimal
 
 NEW = "R0209"
 READ = 50_000
@@ -36,7 +36,8 @@ def rows_of_files(
     """Return the first rows of the files that `source` means for a spec at `near`, with what names of files capture,
     and the folder of the first file. The folder that `source` names may be read, and with `outside` what links there
     lead to. Raises `Failure`."""
-    named = SourceFolder.of_pattern(near.parent / source, trust, outside=outside, folders=(near.parent, *folders))
+    place = near if source.startswith(HUB) else near.parent / source  # what is fetched lies beside the spec
+    named = SourceFolder.of_pattern(place, trust, outside=outside, folders=folders)
     looked = replace(named.data, folders=tuple(folders))
     try:
         files = looked.find(source, str(near))
