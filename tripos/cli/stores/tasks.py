@@ -148,10 +148,10 @@ def _write(folder: Path, made: ImportedTask, *, replace: bool) -> None:
     except Unparsable:
         text = made.text
     files = {f"{made.name}.tripos": text, **made.files}
-    there = sorted(name for name in (*files, *made.copies) if (folder / name).exists())
-    if there and not replace:
-        raise Failure("R0208", f"`{folder}` has {', '.join(there)} already", "use `--replace`, or another `-o DIR`")
     try:
+        there = sorted(name for name in (*files, *made.copies) if (folder / name).exists())
+        if there and not replace:
+            raise Failure("R0208", f"`{folder}` has {', '.join(there)} already", "use `--replace`, or another `-o DIR`")
         for name, content in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(content, "utf-8")

@@ -15,6 +15,10 @@ _BLOCK_LINES = 4
 """A text of so many lines is written as a block, if that says it exactly."""
 
 
+LONGEST_NAME = 120
+"""Bytes: files are called by names, with an end and a number."""
+
+
 class Untranslated(Exception):
     """A part of a task that has no counterpart in the language; the message says which."""
 
@@ -144,6 +148,7 @@ def name_of(text: str, taken: Sequence[str] = ()) -> str:
     """
     found = re.sub(r"\W+", "_", text.strip()).strip("_") or "column"
     found = f"n_{found}" if found[0].isdigit() or not found[0].isidentifier() else found
+    found = found.encode()[:LONGEST_NAME].decode(errors="ignore").strip("_")
     number, chosen = 1, found
     while chosen in taken:
         number += 1
