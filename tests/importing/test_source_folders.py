@@ -324,6 +324,16 @@ def test_members_that_lead_out_or_stand_twice_are_left_out(attack: str, tmp_path
     assert any(told in each["what"] for each in log["left_out"]) if told else log["left_out"] == []
 
 
+def test_an_archive_that_grows_beyond_all_reason_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_files, "ALWAYS_FINE", 1_000)
+    monkeypatch.setattr(source_files, "MOST_GROWTH", 100)
+    path = tmp_path / "bomb.eval"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("header.json", " " * 4_000_000)
+    with pytest.raises(ValueError, match="bytes once it is unpacked"):
+        open_logs(next(find_logs(path)))
+
+
 def test_the_cases_of_the_command_are_refused(tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name, text in (("victim/notes.md", "private"), ("stranger/p.yaml", 'prompts: ["file://../victim/notes.md"]')):

@@ -51,6 +51,10 @@ LEAVE = "allow it if you trust who wrote it: --allow-outside"
 MOST_MEMBER = 256 * 2**20
 """The most bytes of a member of an archive, unpacked."""
 MOST_MEMBERS = 4_000_000
+ALWAYS_FINE = 2**28
+"""Bytes that an archive may hold, unpacked, however small it is."""
+MOST_GROWTH = 1_000
+"""What is larger may be at most so many times the size of the archive."""
 MOST_EXPANDED = 10_000_000
 """The most values and characters that aliases may make of a YAML file, unless the file itself has more."""
 MOST_CELL = 2**24
@@ -436,7 +440,8 @@ class SourceArchive:
         try:
             self.file = zipfile.ZipFile(raw)
             size = os.fstat(raw.fileno()).st_size
-            most = source.folder.access.trust.limits.data_bytes
+            growth = max(ALWAYS_FINE, MOST_GROWTH * size)
+            most = min(source.folder.access.trust.limits.data_bytes, growth)
             if len(self.file.filelist) > MOST_MEMBERS:
                 raise ValueError(f"it has more than {MOST_MEMBERS:,} members")
             if sum(each.file_size for each in self.file.filelist) > most:
