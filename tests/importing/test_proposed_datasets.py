@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+import unicodedata
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -21,6 +22,7 @@ from hypothesis import given, strategies as st
 from tests.conftest import Command
 from tests.releases.hub_server import Hub, Repo, serving
 from tripos.importing import propose
+from tripos.importing.data.answer_words import ANYWHERE, PARTS, is_answer_name
 from tripos_compiler.compile import compile_spec
 from tripos_runtime.datasets import DataFolders
 
@@ -210,7 +212,7 @@ def test_right_answers_are_found_by_what_they_are(tmp_path: Path) -> None:
     assert printed(found.text) == [
         "passage text",
         "options list<text>",
-        "letter choice(A, B, C, D)",
+        "letter choice(A, B, C, D) secret # the letter of one of `options`",
         "place integer secret # a place in `options`, from 0",
         "number integer secret # a place in `options`, from 1",
         "right text secret # always one of `options`",
@@ -219,13 +221,14 @@ def test_right_answers_are_found_by_what_they_are(tmp_path: Path) -> None:
         "题目 text",
         "key passage # rows with one value belong together",
     ]
-    assert (found.secrets, found.languages) == (["place", "number", "right"], ("zh",))
+    assert (found.secrets, found.languages) == (["letter", "place", "number", "right"], ("zh",))
     assert errors_of(tmp_path, rows) == []
 
 
 def test_letters_are_those_of_the_columns_with_the_options() -> None:
     rows = [{"question": "?", "A": "1", "B": "2", "C": "3", "D": "4", "answer": each} for each in "BCB"]
-    assert "answer choice(A, B, C, D) secret" in printed(propose("item", "rows.csv", rows).text)
+    told = "answer choice(A, B, C, D) secret # the letter of one of `A | B | C | D`"
+    assert told in printed(propose("item", "rows.csv", rows).text)
 
 
 def test_a_remark_with_a_comma_is_no_list(tmp_path: Path) -> None:
@@ -346,3 +349,55 @@ def test_a_refusal_says_why(
     Path("odd.db").write_text("no database", "utf-8")
     done = tripos("import", "dataset", *words)
     assert (done.code, told in " ".join(done.err.split())) == (2, True), done.err
+
+
+NAMED = {
+    "en": "answer correct_answer_2 goldLabel ANSWER-KEY CorrectAnswer",
+    "de": "Lösung Antwort Musterlösung Loesung richtigeAntwort",
+    "fr": "réponse Réponse_correcte", "es": "solución respuesta_correcta", "pt": "resposta gabarito",
+    "it": "risposta soluzione", "nl": "antwoord", "sv": "svar lösning", "da": "løsning", "fi": "vastaus",
+    "pl": "odpowiedź rozwiązanie", "cs": "odpověď řešení", "hr": "odgovor rješenje", "hu": "válasz", "ro": "răspuns",
+    "tr": "cevap çözüm yanıt", "ru": "ответ Решение", "uk": "відповідь", "bg": "Отговор", "kk": "жауап",
+    "el": "απάντηση λύση", "ka": "პასუხი", "hy": "պատասխան", "vi": "câu_trả_lời đápÁn", "id": "jawaban",
+    "ms": "jawapan", "sw": "jibu", "zh": "正确答案 解答 標準答案", "ja": "正解 答え", "ko": "정답 해설",
+    "ar": "الإجابة الجواب", "fa": "پاسخ", "he": "תשובה", "hi": "उत्तर", "bn": "উত্তর", "ta": "விடை", "th": "คำตอบ",
+    "eu": "erantzuna", "cy": "ateb",
+}  # fmt: skip
+"""Names of columns that hold answers, by language."""
+OPEN = (
+    "question answered_by respondent keyword title passage choices language subject difficulty prompt hint Frage "
+    "pregunta 问题 質問 질문 سؤال प्रश्न вопрос soru kérdés câu_hỏi pergunta domanda vraag kysymys ερώτηση שאלה คำถาม"
+)
+"""Names of columns that hold none."""
+FORMS = (str, str.upper, str.title, lambda name: unicodedata.normalize("NFD", name), lambda name: f"item {name} 3",
+         lambda name: name.replace("_", "-"), lambda name: f"the_{name}_text")  # fmt: skip
+"""Ways to write a name."""
+
+
+def test_answers_have_their_names_in_many_languages_and_forms() -> None:
+    names = [each(name) for some in NAMED.values() for name in some.split() for each in FORMS]
+    assert [name for name in names if not is_answer_name(name)] == []
+    assert [name for name in OPEN.split() for each in FORMS if is_answer_name(each(name))] == []
+    assert len(PARTS) + len(ANYWHERE) >= 60
+
+
+def test_a_source_without_an_answer_says_so(tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for column, told in (("frage", "no column looks like an answer: write `secret`"), ("Lösung", "`Lösung`")):
+        Path("rows.csv").write_text(f"text,{column}\na,b\nc,d\n", "utf-8")
+        done = tripos("import", "dataset", "rows.csv")
+        assert (done.code, told in done.err) == (0, True), done.err
+
+
+def test_a_database_reads_no_other_file(tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A view of a stranger's database would copy a file of the user's into rows."""
+    import duckdb
+
+    monkeypatch.chdir(tmp_path)
+    Path("private.txt").write_text("private", "utf-8")
+    with duckdb.connect("odd.duckdb") as connection:
+        connection.execute(f"create view told as select content from read_text('{tmp_path}/private.txt')")
+    done = tripos("import", "dataset", "odd.duckdb")
+    assert (done.code, "disabled by configuration" in done.err, Path("odd.jsonl").exists()) == (2, True, False)
+    assert tripos("import", "dataset", "odd.duckdb", "--allow-outside").code == 0
+    assert "private" in Path("odd.jsonl").read_text("utf-8")

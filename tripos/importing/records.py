@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tripos.settings import read_toml
+from tripos.settings import SourceFolder, read_toml
 from tripos.ui import Failure
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.language import load_json
 from tripos_compiler.source import DataError, FoundFile
-from tripos_runtime.datasets import DataFolders
+from tripos_runtime.datasets import TRUSTED, DataFolders, Trust
 
 UNFIT_MAPPING = "S0502"
 PARTS = ("each", "columns", "set", "values")
@@ -193,14 +193,14 @@ class FileRows:
         return tuple(dict.fromkeys(name for record in self.records for name in record.said))
 
 
-def read_table(source: str, told: ColumnMap) -> FileRows:
+def read_table(source: str, told: ColumnMap, trust: Trust = TRUSTED, *, outside: bool = False) -> FileRows:
     """Return the rows of a file, or of all that a pattern means: `*` matches within a name, and `{field}` is also a
-    column.
+    column. Nothing outside of the folder that is named is read, unless `outside` is given.
 
     Raises `Failure`: S0501 where a file is not there or cannot be read, S0502 where no row has a column that the
     mapping names.
     """
-    reader = DataFolders()
+    reader = SourceFolder.of_pattern(Path(source), trust, outside=outside).data
     try:
         files = tuple(reader.find(source, "import"))
         records = tuple(record for file in files for record in _records(reader, file, told))

@@ -10,11 +10,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from tripos.settings import SourceFolder
 from tripos.ui import Failure
 from tripos_compiler.language import ParsedTree, TreeFault, TreeRead, read_tree
 from tripos_compiler.source import DataError
 from tripos_compiler.statements.declarations import APPROVED, DRAFT
-from tripos_runtime.datasets import placed_in
 
 SUFFIXES = (".yaml", ".yml", ".json")
 SHOWN = 5
@@ -61,12 +61,13 @@ def check_suffix(path: Path) -> str:
 def get_tree(path: Path) -> ParsedTree:
     """Return the tree of a file. Raises `Failure` S0836 where it cannot be read or something in it is no branch."""
     check_suffix(path)
-    if not path.is_file():
+    file = SourceFolder.around(path).file(path)
+    if not file.is_there:
         draft = path.with_name(f"{path.stem}{DRAFT}{path.suffix}")
         hint = f"the draft is `{draft}`" if draft.is_file() else "name the draft that you have read"
         raise Failure("S0836", f"there is no file `{path}`", hint)
     try:
-        read = read_tree(placed_in(path, str(path)))
+        read = read_tree(file.placed())
     except DataError as error:
         raise Failure("S0836", error.message, error.help) from error
     except OSError as error:
@@ -107,10 +108,10 @@ def approve(path: Path, by: str, at: datetime, *, replace: bool = False) -> Appr
     `replace` that.
     """
     tree = get_tree(path)
-    content = path.read_bytes()
+    content = _content(path)
     draft = path.stem.endswith(DRAFT)
     target = path.with_name(path.stem.removesuffix(DRAFT) + path.suffix)
-    if draft and target.exists() and target.read_bytes() != content and not replace:
+    if draft and target.exists() and _content(target) != content and not replace:
         hint = f"compare the two; `--replace` puts the draft in the place of `{target.name}`"
         raise Failure("S0837", f"there is a tree `{target}` already, and it is another", hint)
     approval = Approval(target, sha256(content).hexdigest(), tree, by, at)
@@ -121,6 +122,10 @@ def approve(path: Path, by: str, at: datetime, *, replace: bool = False) -> Appr
     if draft:
         path.replace(target)
     return approval
+
+
+def _content(path: Path) -> bytes:
+    return SourceFolder.around(path).file(path).content()
 
 
 def _put(path: Path, content: bytes) -> None:

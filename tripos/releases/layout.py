@@ -18,3 +18,5 @@ HUB = "hf://"
 """What begins the place of a release on the Hugging Face Hub."""
 SPEC, DATA = "spec", "data"
 """The folders of a release for the spec with what lies beside it, and for data files from elsewhere."""
+MOST_FILES = 100_000
+"""The most files of a release."""

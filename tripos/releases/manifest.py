@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path, PurePosixPath
+import json
+from collections import Counter
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
-from tripos.releases.layout import FORMAT, MANIFEST
+from tripos.releases.layout import FORMAT, MANIFEST, UNLISTED
+from tripos.settings import collisions, is_inside
 from tripos_compiler.plan import Canonical
 from tripos_compiler.source import dataclass
 
@@ -124,12 +127,13 @@ class Manifest(Canonical):
         listed = [each.path for each in self.files]
         if len(set(listed)) < len(listed):
             raise ValueError("a file is named twice")
+        if same := collisions([*listed, *UNLISTED]):
+            raise ValueError(f"`{same[0]}` and `{same[1]}` are one file on some systems")
         for name in (self.main, *(each.path for each in self.items if each.path is not None)):
             if name not in listed:
                 raise ValueError(f"`{name}` is none of its files")
         for name in listed:
-            parts = PurePosixPath(name).parts
-            if "\\" in name or ".." in parts or PurePosixPath(name).is_absolute() or "/".join(parts) != name:
+            if not is_inside(name):
                 raise ValueError(f"`{name}` is no path below the release")
         return self
 
@@ -143,7 +147,43 @@ class Manifest(Canonical):
         return canonical(self.model_dump(mode="json"))
 
 
-"""Of a manifest, a plan or a lock file, which are read as one piece."""
+def parse_manifest(raw: bytes) -> Manifest:
+    """Return the manifest that JSON says. Raises `ValueError` for what is none, and for a name that stands twice: one
+    program would read the first, another the last."""
+    parse_once(raw)
+    return Manifest.model_validate_json(raw)
+
+
+def manifest_fault(error: ValueError) -> str:
+    """Return what is wrong with a manifest, in words, with the place of it."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    first = error.errors()[0]
+    place = ".".join(map(str, first["loc"]))
+    return f"`{place}`: {first['msg'].lower()}" if place else first["msg"].lower()
+
+
+def parse_once(raw: bytes) -> Any:
+    """Return what JSON says. Raises `ValueError` for what is none, is nested too deeply, or has a name twice in one
+    object.
+
+    >>> parse_once(b'{"a": 1, "a": 2}')
+    Traceback (most recent call last):
+    ValueError: the name `a` stands twice in one object
+    """
+
+    def checked(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            counts = Counter(name for name, _ in pairs)
+            name = next(name for name, times in counts.items() if times > 1)
+            raise ValueError(f"the name `{name}` stands twice in one object")
+        return found
+
+    try:
+        return json.loads(raw, object_pairs_hook=checked)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def canonical(value: Any) -> bytes:

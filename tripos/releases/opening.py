@@ -9,12 +9,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from tripos.releases.fetching import find_release
 from tripos.releases.git import run_git
 from tripos.releases.layout import DATA, MANIFEST, RELEASES, SPEC
-from tripos.releases.manifest import Manifest, digest_of, file_digest, file_fault
+from tripos.releases.manifest import (
+    Manifest,
+    digest_of,
+    file_digest,
+    file_fault,
+    manifest_fault,
+    parse_manifest,
+    parse_once,
+)
 from tripos.settings import read_untrusted
 from tripos.ui import SOME_FAILED, Failure
 from tripos_compiler.compile import Compilation, compile_spec
@@ -120,7 +126,9 @@ class Release:
         changed."""
         self.check_files()
         try:
-            plan = Plan.model_validate_json(read_untrusted(self.folder / "plan.json"))
+            raw = read_untrusted(self.folder / "plan.json")
+            parse_once(raw)
+            plan = Plan.model_validate_json(raw)
         except (OSError, ValueError) as error:
             raise _damaged(self.folder, "`plan.json` cannot be read") from error
         if plan.digest != self.manifest.plan:
@@ -172,13 +180,11 @@ def open_release(folder: Path, trust: Trust = TRUSTED) -> Release:
         hint = "give the folder that `tripos release` wrote, such as releases/NAME-1.0.0"
         raise Failure("S0851", f"`{folder}` is no release: it has no {MANIFEST}", hint) from error
     try:
-        return Release(folder, Manifest.model_validate_json(raw), digest_of(raw), trust)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        said = f"`{place}`: {first['msg'].lower()}" if place else first["msg"].lower()
+        return Release(folder, parse_manifest(raw), digest_of(raw), trust)
+    except ValueError as error:
         hint = "it was changed, or is of a newer Tripos: get it again, or update Tripos"
-        raise Failure("S0851", f"the manifest of `{folder}` cannot be read: {said}", hint, SOME_FAILED) from error
+        message = f"the manifest of `{folder}` cannot be read: {manifest_fault(error)}"
+        raise Failure("S0851", message, hint, SOME_FAILED) from error
 
 
 def recompiled_digest(

@@ -11,7 +11,6 @@ from typing import Any
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import ValidationError
 
 from tripos.releases.extended import ReleaseFolders
 from tripos.releases.frozen import (
@@ -35,6 +34,8 @@ from tripos.releases.manifest import (
     digest_of,
     file_digest,
     file_fault,
+    manifest_fault,
+    parse_manifest,
     spec_digest,
 )
 from tripos.releases.opening import Release
@@ -134,11 +135,9 @@ def verify(
     checks = list(_of_manifest(folder, raw, expected))
     digest = digest_of(raw)
     try:
-        manifest = Manifest.model_validate_json(raw)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "it"
-        checks.append(ReleaseCheck(MANIFEST, "wrong", f"does not fit its schema: `{place}`: {first['msg'].lower()}"))
+        manifest = parse_manifest(raw)
+    except ValueError as error:
+        checks.append(ReleaseCheck(MANIFEST, "wrong", f"does not fit its schema: {manifest_fault(error)}"))
         return Verified(folder, folder.resolve().name, digest, (*checks, *signed))
     checks += _of_files(folder, manifest)
     checks += artefact_checks(folder, manifest, artefacts)

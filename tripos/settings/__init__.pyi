@@ -40,6 +40,18 @@ from .programs import (
     programs_of as programs_of,
     with_programs as with_programs,
 )
+from .source_files import (
+    BROKEN_ZIP as BROKEN_ZIP,
+    LEAVE as LEAVE,
+    SourceArchive as SourceArchive,
+    SourceFile as SourceFile,
+    SourceFolder as SourceFolder,
+    collisions as collisions,
+    is_inside as is_inside,
+    member_faults as member_faults,
+    read_exact_json as read_exact_json,
+    read_json as read_json,
+)
 from .toml_lines import (
     read_toml as read_toml,
 )
@@ -52,6 +64,7 @@ from .trust import (
 from .untrusted_files import (
     MOST_BYTES as MOST_BYTES,
     MOST_DATA_BYTES as MOST_DATA_BYTES,
+    opened_regular as opened_regular,
     read_untrusted as read_untrusted,
     read_untrusted_json as read_untrusted_json,
     read_untrusted_lines as read_untrusted_lines,

@@ -1,4 +1,5 @@
-"""Reads of files that somebody else may have written: releases, grades, training data, plans.
+"""Reads of files that somebody else may have written: releases, grades, training data, plans; and below `SourceFolder`
+those of importers.
 
 Nothing that is no regular file is waited for, nothing is read beyond a limit, and no nesting ends the interpreter's
 stack. Callers turn `OSError` and `ValueError` into a `Failure` with their own code.
@@ -7,6 +8,7 @@ stack. Callers turn `OSError` and `ValueError` into a `Failure` with their own c
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat
 from collections.abc import Iterator
@@ -31,11 +33,8 @@ def read_untrusted(path: Path, most: int = MOST_BYTES) -> bytes:
     Traceback (most recent call last):
     OSError: [Errno 22] it is no regular file: '/dev/null'
     """
-    with _opened(path) as file:
-        raw = file.read(most + 1)
-    if len(raw) > most:
-        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
-    return raw
+    with opened_regular(path) as file:
+        return read_most(file, path, most)
 
 
 def read_untrusted_json(path: Path, most: int = MOST_BYTES) -> Any:
@@ -57,18 +56,32 @@ def read_untrusted_lines(path: Path, most: int = MOST_BYTES) -> Iterator[Any]:
 def read_untrusted_raw_lines(path: Path, most: int = MOST_BYTES) -> Iterator[bytes]:
     """Yield the lines of a file, which is never whole in memory. Raises `OSError` as `read_untrusted` does, also for a
     line of more than `most` bytes."""
-    with _opened(path) as file:
-        for number in count(1):
-            line = file.readline(most + 1)
-            if not line:
-                return
-            if len(line) > most:
-                raise OSError(errno.EFBIG, f"line {number} has more than {most:,} bytes", str(path))
-            yield line
+    with opened_regular(path) as file:
+        yield from lines_of(file, path, most)
+
+
+def read_most(file: BinaryIO, path: Path, most: int) -> bytes:
+    """Return the rest of a file. Raises `OSError` where there are more than `most` bytes."""
+    raw = file.read(most + 1)
+    if len(raw) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
+    return raw
+
+
+def lines_of(file: BinaryIO, path: Path, most: int) -> Iterator[bytes]:
+    """Yield the lines of a file. Raises `OSError` for one of more than `most` bytes."""
+    for number in count(1):
+        line = file.readline(most + 1)
+        if not line:
+            return
+        if len(line) > most:
+            raise OSError(errno.EFBIG, f"line {number} has more than {most:,} bytes", str(path))
+        yield line
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def opened_regular(path: Path) -> Iterator[io.BufferedReader]:
+    """Open a regular file, or a link to one. Raises `OSError` for anything else, without waiting."""
     handle = os.open(path, _OPENING)
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):

@@ -13,9 +13,13 @@ from .data_folders import (
     SHIPPED as SHIPPED,
     DataFolders as DataFolders,
     FileAccess as FileAccess,
+    Outside as Outside,
     access_of as access_of,
+    plain_part as plain_part,
+    source_access as source_access,
 )
 from .files import (
+    DEEPEST as DEEPEST,
     PACKED as PACKED,
     KnownMedia as KnownMedia,
     MediaStore as MediaStore,

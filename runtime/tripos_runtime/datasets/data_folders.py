@@ -13,7 +13,7 @@ import io
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
 from itertools import islice
 from pathlib import Path
@@ -37,6 +37,8 @@ from tripos_runtime.datasets.trust import TRUSTED, ReadLimits, Trust
 
 PROJECT = ("tripos.toml", ".git")
 """The files that make a folder that of a project."""
+PACKAGE = "__init__.py"
+"""The file that makes a folder a package of Python."""
 RELEASE = "manifest.sha256"
 """The file that makes a folder that of a release, whose files are held against its manifest."""
 SPEC = ".tripos"
@@ -62,6 +64,8 @@ class FileAccess:
     followed: tuple[Path, ...] = ()
     anything: bool = False
     trust: Trust = TRUSTED
+    shares: bool = True
+    """The files of a spec may lie above it, where benchmarks share declarations, and in releases."""
     outside: set[str] = field(default_factory=set, compare=False)
 
     def allows(self, path: Path) -> bool:
@@ -85,6 +89,8 @@ class FileAccess:
         for root in self.roots:
             if real.is_relative_to(root):
                 return not _holds_keys(real.relative_to(root))
+        if not self.shares:
+            return False
         above = self.main.resolve().parents[HIGHEST : HIGHEST + 1]
         if real.suffix == SPEC and any(real.is_relative_to(folder) for folder in above):
             return True
@@ -131,13 +137,39 @@ def access_of(
     somebody else's.
     """
     beside = main.resolve().parent
-    home = Path.home()
-    around = (each for each in (beside, *beside.parents) if each not in (home, each.parent))
-    project = next((each for each in around if any((each / name).exists() for name in PROJECT)), beside)
-    ours = (beside, project, *(each.resolve() for each in own))
+    ours = (beside, _project_of(beside), *(each.resolve() for each in own))
     followed = [each for each in folders if each in named or not any(map(each.resolve().is_relative_to, ours))]
     roots = dict.fromkeys((*ours, *(each.resolve() for each in folders)))
     return FileAccess(main, tuple(roots), tuple(Path.cwd() / each for each in followed), anything, trust)
+
+
+def _project_of(folder: Path) -> Path:
+    """Return the project around a folder, but never the home folder; the folder itself where it is in none."""
+    home = Path.home()
+    around = (each for each in (folder, *folder.parents) if each not in (home, each.parent))
+    return next((each for each in around if any((each / name).exists() for name in PROJECT)), folder)
+
+
+def _package_of(folder: Path) -> Path:
+    """Return the Python package that a folder lies in, as tasks do that are installed; the folder itself where it is in
+    none."""
+    inner = next((each for each in (folder, *folder.parents) if (each / PACKAGE).exists()), None)
+    while inner is not None and (inner.parent / PACKAGE).exists():
+        inner = inner.parent
+    return folder if inner in (None, Path.home(), Path(folder.anchor)) else inner
+
+
+def source_access(
+    place: Path, folders: Sequence[Path] = (), *, anything: bool = False, trust: Trust = TRUSTED
+) -> FileAccess:
+    """Return what an importer may read for a file or a folder that the user named: its folder, the project or Python
+    package around it, and `folders`. A link that the user named is followed if who wrote it is trusted."""
+    beside = (place if place.is_dir() else place.parent).resolve()
+    named = () if trust.untrusted else (place.resolve(),)
+    around = (beside, _project_of(beside), _package_of(beside))
+    roots = dict.fromkeys((*around, *(each.resolve() for each in folders), *named))
+    followed = tuple(Path.cwd() / each for each in folders)
+    return FileAccess(place, tuple(roots), followed, anything, trust, shares=False)
 
 
 WILD = re.compile(r"(\{\w+\}|\*)")
@@ -189,7 +221,7 @@ class DataFolders:
         _check_length(path)
         folders = (_fixed(path),) if path.is_absolute() else self._around(Path(near).parent)
         inside = path.relative_to(folders[0]) if path.is_absolute() else path
-        if self.access is not None and not all(self.access.allows(_plain(each / inside)) for each in folders[:1]):
+        if self.access is not None and not all(self.access.allows(plain_part(each / inside)) for each in folders[:1]):
             raise _outside(source)
         for folder in folders:
             found = _matching(folder, inside.as_posix())
@@ -308,7 +340,7 @@ def _check_length(path: Path) -> None:
         raise DataError(message, "move the file to a folder that is less deep")
 
 
-def _plain(path: Path) -> Path:
+def plain_part(path: Path) -> Path:
     """Return a path up to its first part that is no plain name."""
     wild = next((place for place, part in enumerate(path.parts) if _is_wild(part)), len(path.parts))
     return Path(*path.parts[:wild])

@@ -6,10 +6,10 @@ import json
 import os
 import re
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tripos.cli.specs import NAME, add_to_spec, below, own_sources, texts_with
 from tripos.settings import check_given, trust_of
@@ -72,7 +72,10 @@ def _proposed(options: Namespace, name: str, spec: Path, axes: list[str] | None 
     from tripos.importing import propose, rows_of_files
 
     source = _brought(options, name, spec)
-    rows, folder = rows_of_files(source, spec, [Path(each).resolve() for each in options.data])
+    outside = options.allow_outside
+    check_given(trust_of(options), outside=outside)
+    given = [Path(each).resolve() for each in options.data]
+    rows, folder = rows_of_files(source, spec, given, trust_of(options), outside=outside)
     found = propose(name, source, rows, axes or (), folder)
     if all(each.left_out for each in found.fields):
         columns = ", ".join(f"`{each.column}`" for each in found.fields)
@@ -82,7 +85,7 @@ def _proposed(options: Namespace, name: str, spec: Path, axes: list[str] | None 
 
 def _brought(options: Namespace, name: str, spec: Path) -> str:
     """Return how a spec names the files of a source, after what lies elsewhere was put beside the spec."""
-    from tripos.importing import DATABASES, files_of_hub, json_lines, rows_of_database
+    from tripos.importing import DATABASES, files_of_hub, json_lines
     from tripos.releases.fetching import DataFetcher, list_hub_files, reach_of
     from tripos_runtime.datasets import DataFolders
     from tripos_warehouse.exports import write_lines
@@ -105,10 +108,16 @@ def _brought(options: Namespace, name: str, spec: Path) -> str:
         target = Path(options.output) if options.output else spec.parent / f"{name}.jsonl"
         if target.exists() and not options.replace:
             raise Failure("R0209", f"`{_shown(target)}` is there already", "use --replace, or another file: -o FILE")
-        written = write_lines(target, json_lines(rows_of_database(path_given, options.query)))
+        written = write_lines(target, json_lines(_rows_asked(path_given, options)))
         show_message(f"{counted(written.rows, 'row')} written to {_shown(target)}", stderr=True)
         path_given = target
     return Path(os.path.relpath(path_given, spec.parent)).as_posix()
+
+
+def _rows_asked(path: Path, options: Namespace) -> Iterator[dict[str, Any]]:
+    from tripos.importing import rows_of_database
+
+    return rows_of_database(path, options.query, trust_of(options), outside=options.allow_outside)
 
 
 def _place_of(given: str) -> tuple[str, str]:
@@ -144,6 +153,11 @@ def _tell(found: ProposedDataset) -> None:
     if found.secrets:
         shown = ", ".join(f"`{each}`" for each in found.secrets)
         show_message(f"kept from the models under test: {shown}", stderr=True)
+    else:
+        show_message(
+            "no column looks like an answer: write `secret` behind each field that the models under test must not see",
+            stderr=True,
+        )
     left = [f"`{' '.join(each.column.split())}`" for each in found.fields if each.left_out]
     if left:
         show_message(f"left out: {', '.join(left)}", stderr=True)

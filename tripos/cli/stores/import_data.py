@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tripos.cli.inputs import open_store
 from tripos.importing import FileRows, RowError, read_fixed, read_mapping, read_table, settle
+from tripos.settings import check_given, trust_of
 from tripos.ui import GOOD, SOME_FAILED, USAGE, Failure, show_json, show_message, show_text
 from tripos_compiler.diagnostics import counted, localized
 from tripos_warehouse.errors import StoreError
@@ -159,7 +160,8 @@ def _run_of(options: Namespace) -> list[str]:
 def _table(options: Namespace, fixed: Mapping[str, object]) -> FileRows:
     own = {name: value for name, value in fixed.items() if value is not None}
     told = read_mapping(options.mapping, options.column, {**read_fixed(options.set), **own}, options.each)
-    return read_table(options.file, told)
+    check_given(trust_of(options), outside=options.allow_outside)
+    return read_table(options.file, told, trust_of(options), outside=options.allow_outside)
 
 
 class _Telling:

@@ -23,7 +23,7 @@ from tripos.importing import (
     source_of,
     spec_of,
 )
-from tripos.settings import chosen_settings
+from tripos.settings import SourceFile, check_given, chosen_settings, trust_of
 from tripos.ui import GOOD, SOME_FAILED, Failure, show_json, show_message, show_text
 from tripos_compiler.diagnostics import counted, localized
 from tripos_warehouse.errors import StoreError
@@ -58,8 +58,9 @@ def main(options: Namespace) -> int:
     found = _Imported()
     with ExitStack() as held:
         try:
-            for path in _paths(options.paths):
-                _gather(options, path, found, held)
+            check_given(trust_of(options), outside=options.allow_outside)
+            for file in _files(options):
+                _gather(options, file, found, held)
             if not found.gatherings:
                 raise _nothing(options.paths, found)
             for gathering in found.gatherings.values():
@@ -93,19 +94,19 @@ def _unwritable(path: Path, error: OSError) -> Failure:
     return Failure("S0102", f"cannot write `{path}`: {error.strerror}", "give another folder: `-o DIR`")
 
 
-def _paths(paths: Sequence[str]) -> Iterator[Path]:
-    for path in paths:
+def _files(options: Namespace) -> Iterator[SourceFile]:
+    for path in options.paths:
         try:
-            yield from find_logs(Path(path))
+            yield from find_logs(Path(path), trust_of(options), outside=options.allow_outside)
         except OSError as error:
             raise Failure(UNREADABLE, f"cannot read `{path}`: {error.strerror}", "check the path") from error
 
 
-def _gather(options: Namespace, path: Path, found: _Imported, held: ExitStack) -> None:
+def _gather(options: Namespace, file: SourceFile, found: _Imported, held: ExitStack) -> None:
     try:
-        logs = open_logs(path)
+        logs = open_logs(file)
         if logs is None:
-            found.others.append(str(path))
+            found.others.append(str(file.path))
         for log in logs or ():
             name = identifier(options.name or log.header.name, "log")
             if name not in found.gatherings:
@@ -116,9 +117,9 @@ def _gather(options: Namespace, path: Path, found: _Imported, held: ExitStack) -
                 found.gatherings[name] = Gathering(
                     name, folder, None if plan is None else spec_of(plan), options.model, _names(options.score)
                 )
-            found.gatherings[name].take(log, source_of(log))
+            found.gatherings[name].take(log, source_of(file))
     except (OSError, ValueError) as error:
-        found.unread[str(path)] = str(getattr(error, "strerror", None) or error)
+        found.unread[str(file.path)] = str(getattr(error, "strerror", None) or error)
 
 
 def _names(texts: Sequence[str]) -> dict[str, str]:

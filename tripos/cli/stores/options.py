@@ -51,14 +51,21 @@ def add_import(parser: argparse.ArgumentParser) -> None:
     samples.add_argument("--role", metavar="NAME=MODEL", action="append", default=[], help=help_)
     add_deny(samples)
     add_programs(samples)
-    add_untrusted(samples)
     for action in (scores, samples):
+        _add_trust(action)
         add_store_options(action)
         action.add_argument("--json", action="store_true", help="print a summary as JSON")
     _add_logs(actions.add_parser("logs", help="import logs of other evaluation tools, as runs of a spec made of them"))
     _add_tree(actions.add_parser("tree", help="make a tree from an outline, or from the drafts of a run"))
     _add_task(actions.add_parser("task", help="make a spec from a task of lm-eval, Inspect or promptfoo"))
     _add_dataset(actions.add_parser("dataset", help="propose a data set for rows of a file, the Hub or a database"))
+
+
+def _add_trust(action: argparse.ArgumentParser) -> None:
+    """Options on what an import may read."""
+    add_untrusted(action)
+    help_ = "read files outside of the folder and the project of what is imported"
+    action.add_argument("--allow-outside", action="store_true", help=help_)
 
 
 def _add_dataset(action: argparse.ArgumentParser) -> None:
@@ -76,6 +83,7 @@ def _add_dataset(action: argparse.ArgumentParser) -> None:
     action.add_argument("-o", "--output", metavar="FILE", help=help_)
     action.add_argument("--replace", action="store_true", help="overwrite an existing file")
     action.add_argument("--json", action="store_true", help="print the proposal as JSON")
+    _add_trust(action)
     add_reach(action)
 
 
@@ -90,6 +98,7 @@ def _add_logs(action: argparse.ArgumentParser) -> None:
     action.add_argument("--score", metavar="NAME=HERE", action="append", default=[], help=help_)
     action.add_argument("--replace", action="store_true", help="replace scores in the store that changed")
     action.add_argument("--dry-run", action="store_true", help="show what would be imported, and write no results")
+    _add_trust(action)
     add_store_options(action)
     action.add_argument("--json", action="store_true", help="print a summary as JSON")
 
@@ -105,6 +114,7 @@ def _add_tree(action: argparse.ArgumentParser) -> None:
     help_ = "with --run: use only items with this value of a field; may be repeated"
     action.add_argument("--only", metavar="FIELD=VALUE", action="append", default=[], help=help_)
     action.add_argument("--replace", action="store_true", help="overwrite an existing file")
+    _add_trust(action)
     add_store_options(action)
 
 
@@ -128,6 +138,7 @@ def _add_task(action: argparse.ArgumentParser) -> None:
     help_ = "search this folder for data files, which tell the types of columns; may be repeated"
     action.add_argument("--data", metavar="DIR", action="append", default=[], help=help_)
     action.add_argument("--replace", action="store_true", help="overwrite existing files")
+    _add_trust(action)
     action.add_argument("--json", action="store_true", help="print a summary as JSON")
 
 

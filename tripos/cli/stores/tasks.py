@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from argparse import Namespace
 from collections.abc import Mapping
@@ -11,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tripos.settings import trust_of
+from tripos.settings import SourceFolder, check_given, trust_of
 from tripos.ui import (
     GOOD,
     SOME_FAILED,
@@ -37,16 +36,20 @@ def main(options: Namespace) -> int:
     if options.python is not None and not options.run_python:
         raise Failure("R0202", "`--python` says what runs the Python of a task", "add `--run-python`")
     path = Path(options.file)
+    trust = trust_of(options)
+    check_given(trust, outside=options.allow_outside)
+    given = tuple(Path(each) for each in options.data)
+    source = SourceFolder.around(path, trust, outside=options.allow_outside, folders=given)
     if path.suffix == ".py":
         made = _of_inspect(path, options)
         folder, name = Path(options.output or made.name), made.name
-    elif path.suffix in (".yaml", ".yml") and is_promptfoo(path):
-        made = promptfoo_spec(path, options.language)
+    elif path.suffix in (".yaml", ".yml") and is_promptfoo(path, source):
+        made = promptfoo_spec(path, options.language, source)
         folder, name = Path(options.output or made.name), made.name
     else:
         if options.argument:
             raise Failure("R0202", "`--argument` is for a task of Inspect", "leave it out")
-        task, others = _task(path, options.task)
+        task, others = _task(path, options.task, source)
         folder, name = Path(options.output or name_of(task.name)), task.name
         made = _made(task, others, folder, options)
     _write(folder, made, replace=options.replace)
@@ -112,18 +115,18 @@ def _check_trust(options: Namespace) -> None:
         raise Failure(error.code, error.message, error.hint) from error
 
 
-def _task(path: Path, name: str | None) -> tuple[TaskFile, Mapping[str, TaskFile]]:
+def _task(path: Path, name: str | None, source: SourceFolder) -> tuple[TaskFile, Mapping[str, TaskFile]]:
     """Return the task that is meant, and those among which the members of a group are looked up."""
     from tripos.importing.tasks.lm_eval import read_folder, read_task, tagged
 
     if not path.is_dir():
         if name is not None:
             raise Failure("R0202", "`--task` chooses a task of a folder, and a file is given", "leave one of them out")
-        task = read_task(path)
-        return task, read_folder(path.parent) if task.kind == "group" else {}
+        task = read_task(path, source)
+        return task, read_folder(path.parent, source) if task.kind == "group" else {}
     if name is None:
         raise Failure("R0202", f"`{path}` is a folder", "name the task: `--task NAME`")
-    found = read_folder(path)
+    found = read_folder(path, source)
     if name in found:
         return found[name], found
     some = tagged(found, name)
@@ -145,15 +148,15 @@ def _write(folder: Path, made: ImportedTask, *, replace: bool) -> None:
     except Unparsable:
         text = made.text
     files = {f"{made.name}.tripos": text, **made.files}
-    there = sorted(name for name in (*files, *made.copies) if (folder / name).exists())
-    if there and not replace:
-        raise Failure("R0208", f"`{folder}` has {', '.join(there)} already", "use `--replace`, or another `-o DIR`")
     try:
+        there = sorted(name for name in (*files, *made.copies) if (folder / name).exists())
+        if there and not replace:
+            raise Failure("R0208", f"`{folder}` has {', '.join(there)} already", "use `--replace`, or another `-o DIR`")
         for name, content in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(content, "utf-8")
-        for name, path in made.copies.items():
-            shutil.copyfile(path, folder / name)
+        for name, file in made.copies.items():
+            file.copy(folder / name)
     except OSError as error:
         raise Failure("R0208", f"cannot write in `{folder}`: {error.strerror}", "give another `-o DIR`") from error
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tripos.importing import approve, check_suffix, read_outline, sound, tree_text
+from tripos.settings import SourceFolder, check_given, trust_of
 from tripos.ui import GOOD, Failure, harmless, print_json, show_message, show_text
 from tripos_compiler.diagnostics import not_utf8
 from tripos_compiler.language import ParsedTree
@@ -56,15 +57,20 @@ def main(options: Namespace) -> int:
         if getattr(options, name):
             raise Failure("R0202", f"`--{name}` is said of a run, and none is named", "add `--run RUN`")
     shown = "standard input" if options.file == "-" else options.file
-    tree = sound(read_outline(_text(options.file)), shown, "S0835")
+    check_given(trust_of(options), outside=options.allow_outside)
+    tree = sound(read_outline(_text(options)), shown, "S0835")
     return _write(_below(tree, options.top), options)
 
 
-def _text(path: str) -> str:
+def _text(options: Namespace) -> str:
+    path = options.file
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(encoding="utf-8")
     try:
-        return Path(path).read_text("utf-8") if path != "-" else sys.stdin.read()
+        if path == "-":
+            return sys.stdin.read()
+        folder = SourceFolder.around(Path(path), trust_of(options), outside=options.allow_outside)
+        return folder.file(Path(path)).text()
     except OSError as error:
         raise Failure("S0835", f"cannot read `{path}`: {error.strerror}", "check the path") from error
     except UnicodeDecodeError as error:

@@ -6,15 +6,17 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from tripos.settings import SourceFolder
 from tripos.ui import Failure
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.source import DataError
-from tripos_runtime.datasets import plain_value, shortest_decimal
+from tripos_runtime.datasets import HUB, TRUSTED, Trust, plain_value, shortest_decimal
 
 NEW = "R0209"
 READ = 50_000
@@ -28,12 +30,15 @@ PART = re.compile(r"-\d{5}-of-\d{5}(?=\.)")
 ABOUT = frozenset({"dataset_infos.json", "dataset_info.json", "croissant.json", "package.json"})
 
 
-def rows_of_files(source: str, near: Path, folders: Sequence[Path]) -> tuple[list[dict[str, Any]], Path]:
+def rows_of_files(
+    source: str, near: Path, folders: Sequence[Path], trust: Trust = TRUSTED, *, outside: bool = False
+) -> tuple[list[dict[str, Any]], Path]:
     """Return the first rows of the files that `source` means for a spec at `near`, with what names of files capture,
-    and the folder of the first file. Raises `Failure`."""
-    from tripos_runtime.datasets import DataFolders
-
-    looked = DataFolders(tuple(folders))
+    and the folder of the first file. The folder that `source` names may be read, and with `outside` what links there
+    lead to. Raises `Failure`."""
+    place = near if source.startswith(HUB) else near.parent / source  # what is fetched lies beside the spec
+    named = SourceFolder.of_pattern(place, trust, outside=outside, folders=folders)
+    looked = replace(named.data, folders=tuple(folders))
     try:
         files = looked.find(source, str(near))
         rows = ({**file.captures, **row} for file in files for row in looked.rows(file))
@@ -84,14 +89,28 @@ def _words(path: str) -> list[str]:
 # --- databases ---
 
 
-def rows_of_database(path: Path, query: str | None) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a query to a database in a file, or of its only table. Raises `Failure`.
+def rows_of_database(
+    path: Path, query: str | None, trust: Trust = TRUSTED, *, outside: bool = False
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a query to a database in a file, or of its only table. Nothing of the database, such as a view,
+    reads another file, unless `outside` is given. Raises `Failure`.
 
     A value that JSON has not becomes text as ISO 8601 writes it, and a decimal number a number.
     """
-    if not path.is_file():
-        raise Failure(NEW, f"there is no file `{path}`", "check the path")
-    return _from_duckdb(path, query) if path.suffix.casefold() in DUCKDB else _from_sqlite(path, query)
+    file = SourceFolder.around(path, trust, outside=outside).file(path)
+    try:
+        with file.opened():
+            pass
+    except FileNotFoundError as error:
+        raise Failure(NEW, f"there is no file `{path}`", "check the path") from error
+    except OSError as error:
+        raise Failure(NEW, f"cannot read `{path}`: {error.strerror}", "check the path") from error
+    duckdb = path.suffix.casefold() in DUCKDB
+    rows = _from_duckdb(path, query, outside=outside) if duckdb else _from_sqlite(path, query)
+    for number, row in enumerate(rows):
+        if number >= trust.limits.rows:
+            raise Failure(NEW, f"`{path.name}` gives more than {trust.limits.rows:,} rows", "ask for fewer: --query")
+        yield row
 
 
 def _from_sqlite(path: Path, query: str | None) -> Iterator[dict[str, Any]]:
@@ -107,11 +126,15 @@ def _from_sqlite(path: Path, query: str | None) -> Iterator[dict[str, Any]]:
         raise Failure(NEW, f"`{path.name}` cannot be read: {_first_line(error)}", _hint(query)) from error
 
 
-def _from_duckdb(path: Path, query: str | None) -> Iterator[dict[str, Any]]:
+def _from_duckdb(path: Path, query: str | None, *, outside: bool) -> Iterator[dict[str, Any]]:
     import duckdb
 
     try:
-        with duckdb.connect(str(path), read_only=True) as connection:
+        config: dict[str, str | bool | int | float | list[str]] = {
+            "enable_external_access": outside,
+            "autoload_known_extensions": outside,
+        }
+        with duckdb.connect(str(path), read_only=True, config=config) as connection:
             listed = "select table_name from information_schema.tables order by 1"
             asked = query or _only_table([name for (name,) in connection.execute(listed).fetchall()], path)
             cursor = connection.execute(asked)

@@ -10,14 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tripos.importing.data.answer_words import is_answer_name
 from tripos.importing.data.values import LETTER, MOST_NAMES, NAME, SUFFIXES, choice, letters, missing, type_of, unfit
+from tripos.settings import SourceFolder
 from tripos_compiler.diagnostics import localized
 
-ANSWERS = frozenset(
-    {"answer", "answers", "solution", "solutions", "gold", "golds", "reference", "references", "label", "labels"}
-    | {"target", "targets", "truth", "key", "correct", "explanation", "rationale", "答案", "解析"}
-)
-"""Words in the names of columns that hold the right answer, or tell of it, as a rule."""
 GROUPS = frozenset({"passage", "context", "story", "article", "document", "paragraph", "conversation", "dialogue"})
 """Names of columns whose rows belong together where a value repeats."""
 PERSONAL = re.compile(
@@ -141,7 +138,9 @@ def propose(
             values.extend([None] * (number + 1 - len(values)))
     names = {column: column if column in axes else name for column, name in _names(columns).items()}
     lists = {column: values for column, values in columns.items() if all(isinstance(each, list) for each in values)}
-    fields = [_field(column, names[column], values, lists, names, axes, folder) for column, values in columns.items()]
+    options = {**lists, **_options_in_columns(columns)}
+    shown = {**names, **{column: column for column in options if column not in names}}
+    fields = [_field(column, names[column], values, options, shown, axes, folder) for column, values in columns.items()]
     languages = _languages(columns, fields)
     return ProposedDataset(name, source, len(rows), tuple(fields), _key(columns, fields), languages)
 
@@ -169,18 +168,19 @@ def _field(
         type_ = "json"  # `key { … }` would say which rows belong together
     if not held:
         return ProposedField(column, name, type_, remark=localized("empty in every row"))
-    others = {other: given for other, given in lists.items() if other != column}
+    others = {other: given for other, given in lists.items() if other != column and column not in other.split(" | ")}
     secret, remark = _answer(values, others, names)
     words = {column.strip(), *re.split(r"[\W_]+", column.casefold())}
-    secret = secret or bool(words & ANSWERS)
+    secret = secret or is_answer_name(column)
     optional = "?" if type_.endswith("?") else ""
     if remark and type_.rstrip("?") in ("integer", "number", "bool") and all(isinstance(each, str) for each in held):
         type_ = f"text{optional}" if _is_option(values, others) else type_
     if type_.startswith("choice("):
         several = _several(held)
-        if remark or several or _base(column) in GROUPS or "id" in words:
+        lettered = others and all(LETTER.fullmatch(str(each)) for each in held)
+        if (remark and not lettered) or several or _base(column) in GROUPS or "id" in words:
             return ProposedField(column, name, f"text{optional}", secret, remark=remark or several)
-        if others and all(LETTER.fullmatch(str(each)) for each in held):
+        if lettered:
             type_ = _letters_of(held, values, others) + optional
     elif type_.rstrip("?") == "text" and (medium := _medium(held, folder)) is not None:
         return ProposedField(column, name, medium + optional, remark=localized("paths of files"))
@@ -201,6 +201,10 @@ def _answer(
         pairs = list(zip(values, given, strict=True))
         if all(isinstance(value, str) and value in options for value, options in pairs):
             return True, localized(f"always one of `{names[other]}`")
+        if all(isinstance(value, str) and LETTER.fullmatch(value) for value in values):
+            at = [ord(value) - ord("A") for value in values]
+            if len(set(at)) > 1 and all(place < len(options) for place, options in zip(at, given, strict=True)):
+                return True, localized(f"the letter of one of `{names[other]}`")
         places = [(_whole(value), len(options)) for value, options in pairs]
         if len(places) < 2 or len({len(options) for options in given}) == len({*map(str, values)}) == 1:
             continue
@@ -210,6 +214,20 @@ def _answer(
         elif all(place is not None and 1 <= place <= size for place, size in places):
             return True, localized(f"a place in `{names[other]}`, from 1")
     return False, ""
+
+
+OPTION = re.compile(r"(?:(?:option|choice|opt|选项)[ _-]?)?([a-j]|\d)", re.IGNORECASE)
+"""The name of a column that holds one option of several."""
+
+
+def _options_in_columns(columns: Mapping[str, Sequence[Any]]) -> dict[str, list[list[Any]]]:
+    """Return the options of each row where every option is a column, such as `A`, `B` and `C`; under the names of these
+    columns."""
+    some = [column for column, values in columns.items() if OPTION.fullmatch(column) and not any(map(missing, values))]
+    texts = [column for column in some if all(isinstance(each, str) for each in columns[column])]
+    if len(texts) < 2:
+        return {}
+    return {" | ".join(texts): [list(each) for each in zip(*(columns[column] for column in texts), strict=True)]}
 
 
 def _is_option(values: Sequence[Any], lists: Mapping[str, Sequence[list[Any]]]) -> bool:
@@ -239,7 +257,9 @@ def _medium(held: Sequence[str], folder: Path | None) -> str | None:
     """Return the type of the files that cells name, where the first is there."""
     kinds = (kind for kind, ends in SUFFIXES.items() if all(each.casefold().endswith(ends) for each in held))
     kind = next(kinds, None)
-    return kind if kind is not None and folder is not None and (folder / held[0]).is_file() else None
+    if kind is None or folder is None:
+        return None
+    return kind if SourceFolder.around(folder).file(folder / held[0]).is_there else None
 
 
 def _several(held: Sequence[str]) -> str:

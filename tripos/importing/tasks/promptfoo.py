@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from tripos.importing.tasks.shapes import CODE, SEVERAL, kind, shaped
 from tripos.importing.tasks.spec_text import (
     Code,
     ImportedTask,
@@ -17,12 +20,12 @@ from tripos.importing.tasks.spec_text import (
     Untranslated,
     commented,
     name_of,
-    quoted,
     template,
+    title,
 )
+from tripos.settings import MOST_DATA_BYTES, SourceFile, SourceFolder, read_exact_json
 from tripos.ui import Failure
 
-CODE = "R0246"
 ROWS = "tests.jsonl"
 HOLE = re.compile(r"{{\s*(\w+)\s*}}")
 OTHER = re.compile(r"{[{%#]")
@@ -35,42 +38,99 @@ CHECKS = {
     "regex": "matches({reply}, {value})",
 }
 """Assertions by the expression that holds for one value; `split` and `slice` tell capitals apart, as promptfoo does."""
-SEVERAL = {"contains-all": ("contains", True), "icontains-all": ("icontains", True),
+SEVERAL_TEXTS = {"contains-all": ("contains", True), "icontains-all": ("icontains", True),
            "contains-any": ("contains", False), "icontains-any": ("icontains", False)}  # fmt: skip
 """Assertions about several texts: the one that each of them is, and whether all must hold."""
 RUBRIC = "llm-rubric"
 ALLOWED = "  # allow W0320: no text that is looked for is empty, and patterns are those of the tests"
 
 
-def is_promptfoo(path: Path) -> bool:
+MOST_FILLED = 256 * 2**20
+"""The most characters of all rows: what every test shares stands in each of them, and variables in what they fill."""
+FILE = "file://"
+
+A_MAPPING = kind("a mapping", dict)
+A_TEXT_OR_NULL = kind("a text", str, type(None))
+TEXT_OR_MAPPING = kind("a text or a mapping", str, dict)
+
+
+class PromptfooPart(BaseModel):
+    """A part of a configuration. What Tripos has no use for may be in it too."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class PromptfooAssertion(PromptfooPart):
+    """A demand on a reply; a set of assertions has no `type` of its own."""
+
+    type: Annotated[str | None, A_TEXT_OR_NULL] = None
+    value: Any = None
+    weight: Any = 1
+
+    @property
+    def is_own(self) -> bool:
+        """True if it is judged in a way of its own."""
+        told = ("transform", "provider", "rubricPrompt", "threshold", "contextTransform")
+        return any((self.model_extra or {}).get(each) for each in told)
+
+
+class PromptfooTest(PromptfooPart):
+    """A test, or what all tests share."""
+
+    vars: Annotated[dict[str, Any] | None, kind("a mapping", dict, type(None))] = None
+    demands: Annotated[list[Annotated[PromptfooAssertion, A_MAPPING]], SEVERAL] = Field([], alias="assert")
+    threshold: Any = None
+
+
+class PromptfooConfig(PromptfooPart):
+    """A configuration."""
+
+    description: Annotated[str | None, A_TEXT_OR_NULL] = None
+    prompts: Annotated[list[Annotated[Any, TEXT_OR_MAPPING]], SEVERAL] = []
+    tests: Annotated[list[Annotated[Any, TEXT_OR_MAPPING]], SEVERAL] = []
+    shared: Annotated[Any, kind("a mapping or the name of a file", dict, str, type(None))] = Field(
+        None, alias="defaultTest"
+    )
+
+
+@cache
+def _form(of: type) -> TypeAdapter[Any]:
+    return TypeAdapter(Annotated[of, A_MAPPING])  # type: ignore[arg-type]
+
+
+def is_promptfoo(path: Path, folder: SourceFolder | None = None) -> bool:
     """Return true if a YAML file is a configuration of promptfoo: it has prompts and tests. One with tags of another
     program, as lm-eval's `!function`, is none, and so is one that cannot be read."""
+    folder = folder or SourceFolder.around(path)
     try:
-        found = _document(path)
+        found = _document(folder.file(path))
     except Failure:
         return False
     return isinstance(found, Mapping) and "prompts" in found and ("tests" in found or "providers" in found)
 
 
-def promptfoo_spec(path: Path, language: str = "en") -> ImportedTask:
-    """Return a configuration as a spec. Raises `Failure` R0246 for a file that cannot be read."""
-    config = _document(path)
+def promptfoo_spec(path: Path, language: str = "en", folder: SourceFolder | None = None) -> ImportedTask:
+    """Return a configuration as a spec; files that it names are read in `folder`. Raises `Failure` R0246 for a file
+    that cannot be read, and for one of another shape."""
+    folder = folder or SourceFolder.around(path)
+    document = _document(folder.file(path))
+    config: PromptfooConfig = shaped(_form(PromptfooConfig), document, path)
     notes: list[Note] = []
     name = name_of(path.stem if path.stem != "promptfooconfig" else path.resolve().parent.name)
-    given = _tests(config, path.parent)
+    given = _tests(config, path, folder)
     columns = _columns(given)
-    prompts = [_prompt(each, path.parent) for each in _listed(config.get("prompts"))]
+    prompts = [_prompt(each, path, folder) for each in config.prompts]
     arms = [f"p{number}" for number in range(1, len(prompts) + 1)]
     steps = _steps(prompts, columns, notes)
     rows, kinds, holes = _rows(given, columns, notes)
     settings = {"providers", "description", "prompts", "tests", "defaultTest", "$schema"}
-    for other in sorted(set(config) - settings):
+    for other in sorted(set(document) - settings):
         notes.append(Note(other, "not", "a setting of promptfoo"))
     scores = _scores(kinds)
     opening = [
         *commented(f"Imported by `tripos import task` from {path.name} of promptfoo."),
         f'benchmark {name} "1.0.0" {{',
-        f"  title {quoted(str(config.get('description') or name))}",
+        f"  title {title(config.description or name)}",
         f"  languages {language}",
         "}",
         "",
@@ -104,48 +164,54 @@ def promptfoo_spec(path: Path, language: str = "en") -> ImportedTask:
     return ImportedTask(name, "\n".join(opening) + "\n", notes, files)
 
 
-def _document(path: Path) -> Any:
-    import yaml
-
+def _document(file: SourceFile) -> Any:
     try:
-        return yaml.safe_load(path.read_text("utf-8"))
-    except (OSError, UnicodeError, yaml.YAMLError) as error:
-        said = next(iter(str(error).splitlines()), "")
-        raise Failure(CODE, f"`{path}` cannot be read: {said}", "give a YAML file in UTF-8") from error
+        return file.yaml()
+    except (OSError, ValueError) as error:
+        message = f"`{file.path}` cannot be read: {_reason(error)}"
+        raise Failure(CODE, message, "give a YAML file in UTF-8") from error
 
 
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [] if value is None else [value]
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
 
 
 # --- tests ---
 
 
-def _tests(config: Mapping[str, Any], folder: Path) -> list[dict[str, Any]]:
-    """Return the tests with what all of them share: `vars`, and `assert` as a list."""
-    shared = config.get("defaultTest") or {}
-    found: list[dict[str, Any]] = []
-    for each in _listed(config.get("tests")) or [{}]:
-        for test in _from_file(each, folder) if isinstance(each, str) else [each]:
-            told = {**(shared.get("vars") or {}), **(test.get("vars") or {})}
-            checks = [*_listed(shared.get("assert")), *_listed(test.get("assert"))]
-            found.append({"vars": told, "assert": checks, "threshold": test.get("threshold")})
+def _tests(config: PromptfooConfig, path: Path, folder: SourceFolder) -> list[PromptfooTest]:
+    """Return the tests, each with what all of them share."""
+    shared = config.shared
+    if isinstance(shared, str):
+        shared = _document(folder.file(path).beside(shared.removeprefix(FILE)))
+    common: PromptfooTest = shaped(_form(PromptfooTest), shared or {}, path, ("defaultTest",))
+    found: list[PromptfooTest] = []
+    for number, each in enumerate(config.tests or [{}]):
+        file = Path(each.removeprefix(FILE)) if isinstance(each, str) else None
+        for entry, said in enumerate([each] if file is None else _from_file(each, path, folder)):
+            at = ("tests", number) if file is None else (entry,)
+            test: PromptfooTest = shaped(_form(PromptfooTest), said, file or path, at)
+            test.vars = {**(common.vars or {}), **(test.vars or {})}
+            test.demands = [*common.demands, *test.demands]
+            found.append(test)
     return found
 
 
-def _from_file(place: str, folder: Path) -> list[dict[str, Any]]:
+def _from_file(place: str, path: Path, folder: SourceFolder) -> list[Any]:
     """Return the tests of a file: a line of CSV is one, whose columns are variables; `__expected` is an assertion."""
-    path = folder / place.removeprefix("file://")
+    file = folder.file(path).beside(place.removeprefix(FILE))
     try:
-        if path.suffix == ".jsonl":
-            return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
-        if path.suffix in (".yaml", ".yml", ".json"):
-            return _listed(_document(path))
-        if path.suffix == ".csv":
-            with path.open(encoding="utf-8-sig", newline="") as file:
-                return [_from_line(line) for line in csv.DictReader(file)]
-    except (OSError, UnicodeError, ValueError) as error:
-        raise Failure(CODE, f"the tests of `{place}` cannot be read: {error}", "mend the file") from error
+        match file.path.suffix:
+            case ".jsonl":
+                return [read_exact_json(line) for line in file.raw_lines() if line.strip()]
+            case ".yaml" | ".yml" | ".json":
+                whole = file.path.suffix == ".json"
+                found = read_exact_json(file.content(MOST_DATA_BYTES)) if whole else file.yaml()
+                return found if isinstance(found, list) else [] if found is None else [found]
+            case ".csv":
+                return [_from_line(line) for line in file.csv()]
+    except (OSError, ValueError) as error:
+        raise Failure(CODE, f"the tests of `{place}` cannot be read: {_reason(error)}", "mend the file") from error
     raise Failure(CODE, f"the tests of `{place}` are no table", "write them as CSV, JSON or YAML")
 
 
@@ -154,47 +220,51 @@ def _from_line(line: Mapping[str, str]) -> dict[str, Any]:
     checks = []
     for each in expected:
         kind, colon, value = each.partition(":")
-        known = kind.strip().removeprefix("not-") in {*CHECKS, *SEVERAL, RUBRIC}
+        known = kind.strip().removeprefix("not-") in {*CHECKS, *SEVERAL_TEXTS, RUBRIC}
         told = value.strip() if colon and known else each
-        many = [part.strip() for part in told.split(",")] if kind.strip().removeprefix("not-") in SEVERAL else told
+        many = (
+            [part.strip() for part in told.split(",")] if kind.strip().removeprefix("not-") in SEVERAL_TEXTS else told
+        )
         checks.append({"type": kind.strip() if colon and known else "equals", "value": many})
     return {"vars": {key: value for key, value in line.items() if key and not key.startswith("__")}, "assert": checks}
 
 
-def _columns(tests: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def _columns(tests: Sequence[PromptfooTest]) -> dict[str, str]:
     """Return the variables by the names of their columns."""
     found: dict[str, str] = {}
     for test in tests:
-        for variable in test["vars"]:
+        for variable in test.vars or {}:
             if variable not in found:
                 found[variable] = name_of(variable, (*TAKEN, *map(_column, CHECKS), *found.values()))
     return found
 
 
 def _rows(
-    tests: Sequence[Mapping[str, Any]], columns: Mapping[str, str], notes: list[Note]
+    tests: Sequence[PromptfooTest], columns: Mapping[str, str], notes: list[Note]
 ) -> tuple[list[dict[str, Any]], list[str], list[str]]:
     """Return the rows, the kinds of assertions that they have, each a column, and the first of those left out."""
     kinds: list[str] = []
     checked = []
     lost: dict[str, list[Any]] = {}
+    filling = Filling()
     for test in tests:
         told: dict[str, list[Any]] = {}
-        for check in test["assert"]:
+        for check in test.demands:
             try:
-                kind, value = _check(check, test["vars"])
+                name, value = _check(check, test.vars or {}, filling)
             except Untranslated as error:
-                lost.setdefault(str(error), []).append(check)
+                lost.setdefault(str(error), []).append(check.model_dump(by_alias=True, exclude_unset=True))
                 continue
-            told.setdefault(kind, []).append(value)
-            kinds += [] if kind in kinds else [kind]
-        if test["threshold"] is not None:
-            lost.setdefault("a threshold of a test", []).append(test["threshold"])
+            told.setdefault(name, []).append(value)
+            kinds += [] if name in kinds else [name]
+        if test.threshold is not None:
+            lost.setdefault("a threshold of a test", []).append(test.threshold)
         checked.append(told)
     rows = []
     for test, told in zip(tests, checked, strict=True):
-        row: dict[str, Any] = {name: _text(test["vars"].get(variable, "")) for variable, name in columns.items()}
-        rows.append(row | {_column(kind): told.get(kind, []) for kind in kinds})
+        values = test.vars or {}
+        row: dict[str, Any] = {name: filling.text(values.get(variable, "")) for variable, name in columns.items()}
+        rows.append(row | {_column(each): told.get(each, []) for each in kinds})
     if kinds:
         shown = ", ".join(kinds)
         remarks = [_RUBRIC_NOTE] if RUBRIC in kinds else []
@@ -208,39 +278,58 @@ _RUBRIC_NOTE = "rubrics are judged with a prompt of Tripos, apart from what pass
 _REGEX_NOTE = "patterns are read without look-around"
 
 
-def _check(check: Any, variables: Mapping[str, Any]) -> tuple[str, Any]:
+class Filling:
+    """Fills variables into texts, as long as all of them together have no more characters than rows may have."""
+
+    def __init__(self) -> None:
+        self.left = MOST_FILLED
+
+    def text(self, value: Any) -> str:
+        """Return a value as text. Raises `Failure` where the rows become too large."""
+        return self._counted(_text(value))
+
+    def filled(self, text: str, variables: Mapping[str, Any]) -> str:
+        """Return a text with its variables. Raises `Untranslated` for what is more than a name."""
+        if OTHER.search(HOLE.sub("", text)):
+            raise Untranslated("a template that is more than names of variables")
+        pieces = []
+        for place, part in enumerate(HOLE.split(text)):
+            pieces.append(self._counted(_text(variables.get(part, "")) if place % 2 else part))
+        return "".join(pieces)
+
+    def _counted(self, text: str) -> str:
+        self.left -= len(text)
+        if self.left < 0:
+            message = f"the tests have more than {MOST_FILLED:,} characters with all that they share"
+            raise Failure(CODE, message, "import fewer tests at a time")
+        return text
+
+
+def _check(check: PromptfooAssertion, variables: Mapping[str, Any], filling: Filling) -> tuple[str, Any]:
     """Return the kind of an assertion, and its value for a test. Raises `Untranslated`."""
-    if not isinstance(check, Mapping) or "type" not in check:
+    if check.type is None:
         raise Untranslated("a set of assertions")
-    kind = str(check["type"])
-    plain = kind.removeprefix("not-")
-    if plain not in {*CHECKS, *SEVERAL, RUBRIC} or kind == f"not-{RUBRIC}":
-        raise Untranslated(f"assertion {kind}")
-    if any(check.get(each) for each in ("transform", "provider", "rubricPrompt", "threshold", "contextTransform")):
-        raise Untranslated(f"assertion {kind} with a transform, a provider or a prompt of its own")
-    if check.get("weight", 1) != 1:
-        raise Untranslated(f"assertion {kind} with a weight")
-    value = check.get("value")
-    if plain in SEVERAL:
+    plain = check.type.removeprefix("not-")
+    if plain not in {*CHECKS, *SEVERAL_TEXTS, RUBRIC} or check.type == f"not-{RUBRIC}":
+        raise Untranslated(f"assertion {check.type}")
+    if check.is_own:
+        raise Untranslated(f"assertion {check.type} with a transform, a provider or a prompt of its own")
+    if check.weight != 1:
+        raise Untranslated(f"assertion {check.type} with a weight")
+    value = check.value
+    if plain in SEVERAL_TEXTS:
         if isinstance(value, str):
             value = [part.strip() for part in value.split(",")]
-        return kind, [_filled(_text(each), variables) for each in _listed(value)]
-    if isinstance(value, str) and value.startswith("file://"):
-        raise Untranslated(f"assertion {kind} with a value in a file")
+        texts = value if isinstance(value, list) else [] if value is None else [value]
+        return check.type, [filling.filled(_text(each), variables) for each in texts]
+    if isinstance(value, str) and value.startswith(FILE):
+        raise Untranslated(f"assertion {check.type} with a value in a file")
     if not isinstance(value, str | int | float):
-        raise Untranslated(f"assertion {kind} with a value that is no text")
-    text = _filled(_text(value), variables)
+        raise Untranslated(f"assertion {check.type} with a value that is no text")
+    text = filling.filled(_text(value), variables)
     if not text and plain != "equals":
-        raise Untranslated(f"assertion {kind} with an empty text")
-    return kind, text
-
-
-def _filled(text: str, variables: Mapping[str, Any]) -> str:
-    """Return a text with its variables. Raises `Untranslated` for what is more than a name."""
-    found = HOLE.sub(lambda hole: _text(variables.get(hole[1], "")), text)
-    if OTHER.search(HOLE.sub("", text)):
-        raise Untranslated("a template that is more than names of variables")
-    return found
+        raise Untranslated(f"assertion {check.type} with an empty text")
+    return check.type, text
 
 
 def _text(value: Any) -> str:
@@ -252,20 +341,24 @@ def _text(value: Any) -> str:
 # --- prompts ---
 
 
-def _prompt(given: Any, folder: Path) -> str:
-    """Return the text of a prompt."""
+def _prompt(given: Any, path: Path, folder: SourceFolder) -> str:
+    """Return the text of a prompt. Raises `Failure` for a mapping without one, and for a file that may not be read."""
     if isinstance(given, Mapping):
-        given = given.get("raw") or given.get("id") or ""
-    text = str(given)
-    if not text.startswith("file://"):
+        given = given.get("raw") or given.get("id")
+        if not isinstance(given, str):
+            message = f"`{path}`: a prompt has no `raw` and no `id` that is a text"
+            raise Failure(CODE, message, "write the prompt as a text, or its file as `file://NAME.txt`")
+    text: str = given
+    if not text.startswith(FILE):
         return text
-    path = folder / text.removeprefix("file://")
-    if path.suffix not in (".txt", ".json", ".md"):
+    file = folder.file(path).beside(text.removeprefix(FILE))
+    if file.path.suffix not in (".txt", ".json", ".md"):
         return text
     try:
-        return path.read_text("utf-8")
-    except (OSError, UnicodeError) as error:
-        raise Failure(CODE, f"the prompt `{text}` cannot be read", "give its folder with the configuration") from error
+        return file.text()
+    except (OSError, ValueError) as error:
+        message = f"the prompt `{text}` cannot be read: {_reason(error)}"
+        raise Failure(CODE, message, "give its folder with the configuration") from error
 
 
 def _steps(prompts: Sequence[str], columns: Mapping[str, str], notes: list[Note]) -> list[str]:
@@ -288,12 +381,28 @@ def _messages(prompt: str) -> list[tuple[str, str]]:
     if prompt.startswith(("file://", "exec:", "python:")):
         raise Untranslated("a prompt that a program makes")
     try:
-        chat = json.loads(prompt)
+        chat = read_exact_json(prompt.encode())
     except ValueError:
         return [("prompt", prompt)]
-    if not isinstance(chat, list) or [each.get("role") for each in chat] not in (["user"], ["system", "user"]):
+    if not isinstance(chat, list | dict):
+        return [("prompt", prompt)]
+    try:
+        messages = CHAT.validate_python(chat, strict=True)
+    except ValidationError as error:
+        raise Untranslated("a chat other than texts of roles") from error
+    if [each.role for each in messages] not in (["user"], ["system", "user"]):
         raise Untranslated("a chat other than a system message and a question")
-    return [("system" if each["role"] == "system" else "prompt", str(each["content"])) for each in chat]
+    return [("system" if each.role == "system" else "prompt", each.content) for each in messages]
+
+
+class ChatMessage(BaseModel):
+    """A message of a prompt that is a chat."""
+
+    role: str
+    content: str
+
+
+CHAT = TypeAdapter(list[ChatMessage])
 
 
 def _pieces(text: str, columns: Mapping[str, str]) -> Pieces:
@@ -316,7 +425,7 @@ def _column(kind: str) -> str:
 
 
 def _type(kind: str) -> str:
-    return "list<list<text>>" if kind.removeprefix("not-") in SEVERAL else "list<text>"
+    return "list<list<text>>" if kind.removeprefix("not-") in SEVERAL_TEXTS else "list<text>"
 
 
 def _scores(kinds: Sequence[str]) -> list[str]:
@@ -331,8 +440,8 @@ def _scores(kinds: Sequence[str]) -> list[str]:
 def _holds(kind: str) -> str:
     """Return the condition that all assertions of a kind hold."""
     plain = kind.removeprefix("not-")
-    if plain in SEVERAL:
-        single, every = SEVERAL[plain]
+    if plain in SEVERAL_TEXTS:
+        single, every = SEVERAL_TEXTS[plain]
         inner = CHECKS[single].format(reply="reply.text", value="value")
         told = f"{'all' if every else 'any'}({inner} each value in values)"
         told = f"not {told}" if kind != plain else told

@@ -5,13 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
+
+from tripos.settings import SourceFile
 
 How = Literal["exactly", "approximately", "not"]
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t"}
 _BLOCK_LINES = 4
 """A text of so many lines is written as a block, if that says it exactly."""
+
+
+LONGEST_NAME = 120
+"""Bytes: files are called by names, with an end and a number."""
 
 
 class Untranslated(Exception):
@@ -35,7 +40,7 @@ class ImportedTask:
     text: str
     notes: list[Note]
     files: dict[str, str] = field(default_factory=dict)
-    copies: dict[str, Path] = field(default_factory=dict)
+    copies: dict[str, SourceFile] = field(default_factory=dict)
     """Files of this machine that belong beside the spec."""
 
     @property
@@ -75,6 +80,16 @@ def quoted(text: str) -> str:
 def literal(text: str) -> str:
     """Return a text as a string without holes. Raises `Untranslated` where it has two braces in a row."""
     return template([text])
+
+
+def title(text: str) -> str:
+    r"""Return a text as the string of a title: on one line, without control characters and pairs of braces.
+
+    >>> title("a {{ b }}\n\0c")
+    '"a { b } c"'
+    """
+    plain = "".join(each if each.isprintable() else " " for each in text)
+    return quoted(" ".join(plain.replace("{{", "{").replace("}}", "}").split()))
 
 
 def template(pieces: Pieces, indent: int = 0) -> str:
@@ -133,6 +148,7 @@ def name_of(text: str, taken: Sequence[str] = ()) -> str:
     """
     found = re.sub(r"\W+", "_", text.strip()).strip("_") or "column"
     found = f"n_{found}" if found[0].isdigit() or not found[0].isidentifier() else found
+    found = found.encode()[:LONGEST_NAME].decode(errors="ignore").strip("_")
     number, chosen = 1, found
     while chosen in taken:
         number += 1

@@ -21,11 +21,9 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
-from pydantic import ValidationError
-
 from tripos.releases.fetching.reach import Reach
-from tripos.releases.layout import MANIFEST, UNLISTED
-from tripos.releases.manifest import Manifest, digest_of
+from tripos.releases.layout import MANIFEST, MOST_FILES, UNLISTED
+from tripos.releases.manifest import digest_of, parse_manifest
 from tripos.settings import read_untrusted
 from tripos.ui import SOME_FAILED, Failure, first_line
 from tripos_compiler.diagnostics import duration
@@ -36,7 +34,6 @@ MOST_OF_A_MANIFEST = 64 * 2**20
 LONGEST_S = 600.0
 SILENT_S = 20.0
 MOST_REDIRECTS = 5
-MOST_FILES = 100_000
 MOST_FOLDERS = 100
 STORES = ("s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss", "file")
 _CHUNK = 2**20
@@ -75,8 +72,8 @@ def download_from(remote: Remote, url: str, folder: Path, sha256: str | None = N
         message = f"the release at `{url}` has the digest {digest_of(raw)}, not {sha256}"
         raise Failure("S0851", message, "get the release that is meant, or write the new digest", SOME_FAILED)
     try:
-        names = [file.path for file in Manifest.model_validate_json(raw).files]
-    except ValidationError:
+        names = [file.path for file in parse_manifest(raw).files]
+    except ValueError:
         names = []
     # A web server lists nothing: what was added to a release there is not seen, nor read.
     names += remote.names()

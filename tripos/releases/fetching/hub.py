@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tripos.releases.fetching.download import MOST_FILES, Web, download_from, save_file
+from tripos.releases.fetching.download import Web, download_from, save_file
 from tripos.releases.fetching.reach import Reach
-from tripos.releases.layout import HUB, MANIFEST
+from tripos.releases.layout import HUB, MANIFEST, MOST_FILES
 from tripos.settings import read_untrusted
 from tripos.ui import SOME_FAILED, Failure
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
     from tripos.releases.manifest import Manifest
+
 
 OF_THE_HUB = ".gitattributes"
 """The file that the Hub puts into every data set, and that is no part of a release."""
@@ -67,10 +68,10 @@ def push_to_hub(folder: Path, given: str) -> str:
     api = _api()
     from huggingface_hub.errors import RepositoryNotFoundError
 
-    from tripos.releases.manifest import Manifest
+    from tripos.releases.manifest import parse_manifest
 
     raw = read_untrusted(folder / MANIFEST)
-    manifest = Manifest.model_validate_json(raw)
+    manifest = parse_manifest(raw)
     with _hub_failures(place):
         try:
             api.repo_info(place.name, repo_type=_KIND)
@@ -181,10 +182,10 @@ def _keep(
 ) -> None:
     """See that the head of a data set may be replaced: it is another version of the same benchmark. Without a tag it
     gets one, so that it stays where it can be found."""
-    from tripos.releases.manifest import Manifest
+    from tripos.releases.manifest import parse_manifest
 
     try:
-        last = None if before is None else Manifest.model_validate_json(before)
+        last = None if before is None else parse_manifest(before)
     except ValueError:
         last = None
     if last is None or last.benchmark != new.benchmark:

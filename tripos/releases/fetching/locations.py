@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import struct
 import zipfile
-import zlib
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import IO, Any
 
 from tripos.releases.fetching.reach import TYPED, Reach
-from tripos.releases.layout import FORMAT, HUB, MANIFEST, UNLISTED
-from tripos.settings import read_untrusted
+from tripos.releases.layout import FORMAT, HUB, MANIFEST, MOST_FILES, UNLISTED
+from tripos.settings import BROKEN_ZIP, member_faults, opened_regular, read_untrusted
 from tripos.ui import SOME_FAILED, Failure, first_line
 
-BAD_ZIP = (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, RuntimeError)
+BAD_ZIP = (*BROKEN_ZIP, OSError, ValueError)
 """What unpacking a zip that is damaged may raise."""
 ALWAYS_FINE = 256 * 2**20
 """Bytes that a zip may hold however small it is."""
@@ -27,25 +27,36 @@ def unpack(path: Path, folder: Path) -> Path:
 
     Raises `zipfile.BadZipFile` for a zip that is none or not to be trusted, and `OSError`.
     """
-    with zipfile.ZipFile(path) as archive:
-        names = archive.namelist()
-        _check_names(names)
-        size = sum(each.file_size for each in archive.infolist())
-        if size > max(ALWAYS_FINE, MOST_GROWTH * path.stat().st_size):
+    with opened_regular(path) as file, zipfile.ZipFile(file) as archive:
+        there = os.fstat(file.fileno()).st_size
+        members = archive.infolist()
+        if len(members) > MOST_FILES:
+            raise zipfile.BadZipFile(f"it has more than {MOST_FILES:,} files")
+        for name, fault in member_faults(archive, there).items():
+            raise zipfile.BadZipFile(f"`{name}` {fault}")
+        _check_edges(archive, file, there)
+        size = sum(each.file_size for each in members)
+        if size > max(ALWAYS_FINE, MOST_GROWTH * there):
             raise zipfile.BadZipFile(f"it would be {size:,} bytes, far more than a release of its size")
         archive.extractall(folder)
-    tops = {PurePosixPath(name).parts[0] for name in names}
+    tops = {each.filename.partition("/")[0] for each in members}
     return folder / tops.pop() if len(tops) == 1 else folder
 
 
-def _check_names(names: list[str]) -> None:
-    for name in names:
-        parts = PurePosixPath(name).parts
-        if not parts or "\\" in name or ".." in parts or parts[0] == "/" or "/".join(parts) != name.rstrip("/"):
-            raise zipfile.BadZipFile(f"`{name}` is no path in it")
-    for name, times in Counter(name.casefold() for name in names).items():
-        if times > 1:
-            raise zipfile.BadZipFile(f"it has two files of the name `{name}`")
+def _check_edges(archive: zipfile.ZipFile, file: IO[bytes], size: int) -> None:
+    """Raise `BadZipFile` for bytes before the first member or after the end: programs differ in what they make of
+    them."""
+    first = min((each.header_offset for each in archive.infolist()), default=0)
+    file.seek(max(0, size - END.size - len(archive.comment)))
+    mark, comment = END.unpack(file.read(END.size))
+    if mark != END_MARK or comment != len(archive.comment):
+        raise zipfile.BadZipFile("it has bytes after its end")
+    if first != 0:
+        raise zipfile.BadZipFile("it has bytes before its first file")
+
+
+END, END_MARK = struct.Struct("<4s16xH"), b"PK\5\6"
+"""The end of a zip: its mark, and the length of the comment after it."""
 
 
 ZIP = ".zip"

@@ -1,4 +1,5 @@
 from .decompression import (
+    DEEPEST as DEEPEST,
     PACKED as PACKED,
     check_nesting as check_nesting,
     check_size as check_size,

@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 
 from tests.moving.agreement import Compared, compare
 from tripos.importing.tasks.lm_eval import TaskFile, read_folder, spec_of
-from tripos.importing.tasks.lm_eval.configs import PythonName
+from tripos.importing.tasks.lm_eval.forms import PythonName
 from tripos.importing.tasks.lm_eval.scenario import scenario_of
 from tripos.importing.tasks.lm_eval.sources import TaskData
 from tripos.importing.tasks.lm_eval.templates.columns import ColumnShape

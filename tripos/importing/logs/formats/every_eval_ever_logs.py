@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from tripos.importing.logs.entries import LeftOut, Log, LoggedItem, LoggedSample, LoggedScore, LogHeader, OwnFigure
 from tripos.importing.logs.formats.prompts import as_messages, item_of, prompt_turns
-from tripos.importing.logs.untrusted import (
+from tripos.importing.logs.log_values import (
     amount,
     count,
     entries,
     finite,
     mapping,
-    read_json,
-    read_lines,
     said_as_json,
     text,
 )
+from tripos.settings import SourceFile, read_json
 
 TOOL = "every-eval-ever"
 SAMPLES = "_samples.jsonl"
@@ -32,22 +30,24 @@ def is_every_eval_ever(value: Any) -> bool:
     return isinstance(head.get("evaluation_results"), list) and "evaluation_id" in head
 
 
-def samples_beside(path: Path, head: Mapping[str, Any]) -> Path | None:
+def samples_beside(results: SourceFile, head: Mapping[str, Any]) -> SourceFile | None:
     """Return the file of samples beside a file of results: the one that it names, or the one of its own name."""
     named = text(mapping(head.get("detailed_evaluation_results")).get("file_path"))
-    names = [*([named.rpartition("/")[2]] if named else []), f"{path.stem}{SAMPLES}", f"{path.stem}.jsonl"]
-    return next((file for name in names if name and (file := path.with_name(name)).is_file()), None)
+    names = [*([named.rpartition("/")[2]] if named else []), f"{results.path.stem}{SAMPLES}"]
+    names.append(f"{results.path.stem}.jsonl")
+    files = (results.beside(name) for name in names if name)
+    return next((file for file in files if file.is_there), None)
 
 
-def open_every_eval_ever(path: Path, value: Any) -> list[Log]:
+def open_every_eval_ever(file: SourceFile, value: Any) -> list[Log]:
     """Return the log of a file of results; its samples are none where they do not lie beside it."""
     head = mapping(value)
     model = text(mapping(head.get("model_info")).get("id")) or "unknown"
-    name = text(head.get("evaluation_id")) or path.stem
+    name = text(head.get("evaluation_id")) or file.path.stem
     library = mapping(head.get("eval_library"))
     results = [mapping(each) for each in entries(head.get("evaluation_results"))]
     benchmark = name.partition("/")[0]
-    samples = samples_beside(path, head)
+    samples = samples_beside(file, head)
     rows = set() if samples is None else _results_with_rows(samples)
     about = {
         "created": head.get("evaluation_timestamp") or head.get("retrieved_timestamp"),
@@ -64,11 +64,11 @@ def open_every_eval_ever(path: Path, value: Any) -> list[Log]:
         tuple(figure for each in results if _id_of(each) in rows for figure in _figures(benchmark, each)),
         frozenset(titles[_id_of(each)] for each in results if _is_lower(each)),
     )
-    return [Log(str(path), header, partial(_samples, samples, titles, benchmark, model))]
+    return [Log(str(file.path), header, partial(_samples, samples, titles, benchmark, model))]
 
 
-def _results_with_rows(samples: Path) -> set[str]:
-    return {_id_of(mapping(row)) for row, _ in read_lines(samples)}
+def _results_with_rows(samples: SourceFile) -> set[str]:
+    return {_id_of(mapping(row)) for row, _ in samples.json_lines()}
 
 
 def _id_of(said: Mapping[str, Any]) -> str:
@@ -100,15 +100,15 @@ def _figures(benchmark: str, result: Mapping[str, Any]) -> Iterator[OwnFigure]:
 
 
 def _samples(
-    file: Path | None, titles: Mapping[str, tuple[str, str]], benchmark: str, model: str, left: LeftOut
+    file: SourceFile | None, titles: Mapping[str, tuple[str, str]], benchmark: str, model: str, left: LeftOut
 ) -> Iterator[LoggedSample]:
     if file is None:
         left.note("results without a file of samples", "the whole log", len(titles))
         return
     before: set[tuple[str, str, int]] = set()
     times: Counter[tuple[str, str, str]] = Counter()
-    for number, (said, reason) in enumerate(read_lines(file), 1):
-        place = f"{file.name}, line {number}"
+    for number, (said, reason) in enumerate(file.json_lines(), 1):
+        place = f"{file.path.name}, line {number}"
         row = mapping(said)
         if reason is not None or "evaluation" not in row:
             left.note(f"line that is no sample{f': {reason}' if reason else ''}", place)

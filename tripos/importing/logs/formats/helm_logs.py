@@ -6,22 +6,20 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 from tripos.importing.logs.entries import LeftOut, Log, LoggedSample, LoggedScore, LogHeader, OwnFigure
 from tripos.importing.logs.formats.prompts import as_messages, item_of, prompt_turns
-from tripos.importing.logs.untrusted import (
+from tripos.importing.logs.log_values import (
     amount,
     count,
     entries,
     finite,
     mapping,
-    read_json_file,
     said_as_json,
     text,
 )
-from tripos.settings import MOST_DATA_BYTES
+from tripos.settings import SourceFile
 
 TOOL = "helm"
 RUN_SPEC, STATE, OF_INSTANCES, STATS = "run_spec.json", "scenario_state.json", "per_instance_stats.json", "stats.json"
@@ -44,21 +42,21 @@ OF_PERTURBATIONS = ("name", "robustness", "fairness", "computed_on", "seed")
 SETTINGS = ("temperature", "max_tokens", "num_outputs", "max_train_instances", "num_train_trials", "method")
 
 
-def open_helm(path: Path) -> list[Log]:
+def open_helm(file: SourceFile) -> list[Log]:
     """Return the log of the folder of a run, given its `run_spec.json`. Raises `OSError` and `ValueError` where it
     cannot be read."""
-    spec = mapping(read_json_file(path, MOST_DATA_BYTES))
+    spec = mapping(file.json())
+    path = file.path
     adapter = mapping(spec.get("adapter_spec"))
     title = text(spec.get("name")) or path.parent.name
     model = text(adapter.get("model")) or text(adapter.get("model_deployment")) or "unknown"
     task = _task(title)
-    if not path.with_name(STATE).is_file():
+    if not file.beside(STATE).is_there:
         raise ValueError(f"there is no `{STATE}` beside it")
-    state = mapping(read_json_file(path.with_name(STATE), MOST_DATA_BYTES))
-    scores = path.with_name(OF_INSTANCES)
-    stats = entries(read_json_file(scores, MOST_DATA_BYTES)) if scores.is_file() else []
-    aggregated = path.with_name(STATS)
-    told = entries(read_json_file(aggregated, MOST_DATA_BYTES)) if aggregated.is_file() else []
+    state = mapping(file.beside(STATE).json())
+    scores, aggregated = file.beside(OF_INSTANCES), file.beside(STATS)
+    stats = entries(scores.json()) if scores.is_there else []
+    told = entries(aggregated.json()) if aggregated.is_there else []
     about = {
         "run": title,
         "settings": {name: adapter[name] for name in SETTINGS if adapter.get(name) is not None},

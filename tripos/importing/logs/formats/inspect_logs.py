@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from tripos.importing.logs.entries import (
@@ -20,19 +19,17 @@ from tripos.importing.logs.entries import (
 )
 from tripos.importing.logs.formats.own_logs import MEAN, is_own_log, reply_status, score_status, task_of
 from tripos.importing.logs.formats.prompts import as_messages, item_of
-from tripos.importing.logs.reducers import MEAN as REDUCED
-from tripos.importing.logs.untrusted import (
-    Archive,
+from tripos.importing.logs.log_values import (
     amount,
     count,
     entries,
     finite,
     mapping,
-    read_json_file,
     said_as_json,
     text,
 )
-from tripos.settings import MOST_DATA_BYTES
+from tripos.importing.logs.reducers import MEAN as REDUCED
+from tripos.settings import SourceFile
 from tripos_compiler.plan import FUNCTION_ERROR, Ending, ending_of
 from tripos_runtime.asking import PARSE_FAILURE, REFUSED
 
@@ -60,9 +57,9 @@ def is_inspect(value: Any) -> bool:
     return isinstance(head.get("eval"), dict) and "task" in head["eval"]
 
 
-def open_eval(path: Path) -> Log:
+def open_eval(file: SourceFile) -> Log:
     """Return the log of an `.eval` file. Raises `OSError` and `ValueError` where it cannot be read."""
-    archive = Archive(path)
+    archive = file.archive()
     names = archive.names()
     header = next((name for name in (HEADER, STARTED) if name in names), None)
     if header is None:
@@ -84,22 +81,22 @@ def open_eval(path: Path) -> Log:
             yield from _samples(said, head, name, left)
         archive.close()
 
-    return Log(str(path), _header(head, path), samples)
+    return Log(str(file.path), _header(head, file.path.name), samples)
 
 
-def open_json(path: Path, value: Any = None) -> Log:
-    """Return the log of a `.json` file, or of what was read from it already."""
-    head = mapping(read_json_file(path, MOST_DATA_BYTES) if value is None else value)
+def open_json(file: SourceFile, value: Any) -> Log:
+    """Return the log of a `.json` file, given what it says."""
+    head = mapping(value)
     said = entries(head.pop("samples", None))
 
     def samples(left: LeftOut) -> Iterator[LoggedSample]:
         for number, each in enumerate(said, 1):
             yield from _samples(each, head, f"sample {number}", left)
 
-    return Log(str(path), _header(head, path), samples)
+    return Log(str(file.path), _header(head, file.path.name), samples)
 
 
-def _header(head: Mapping[str, Any], path: Path) -> LogHeader:
+def _header(head: Mapping[str, Any], file: str) -> LogHeader:
     told, plan = mapping(head.get("eval")), mapping(head.get("plan"))
     settings = {**mapping(told.get("model_generate_config")), **mapping(plan.get("config"))}
     config = mapping(told.get("config"))
@@ -123,7 +120,7 @@ def _header(head: Mapping[str, Any], path: Path) -> LogHeader:
     return LogHeader(
         TOOL,
         name,
-        f"{TOOL}:{text(told.get('eval_id')) or text(told.get('task_id')) or path.name}",
+        f"{TOOL}:{text(told.get('eval_id')) or text(told.get('task_id')) or file}",
         about,
         tuple(_own_figures(mapping(head.get("results"))) if own_log else _figures(name, head)),
         frozenset(_own_lower(mapping(head.get("results")))) if own_log else frozenset(),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from tripos.importing.logs.entries import (
@@ -19,15 +18,15 @@ from tripos.importing.logs.entries import (
 )
 from tripos.importing.logs.formats.own_logs import are_own_results, reply_status, score_status
 from tripos.importing.logs.formats.prompts import as_messages, item_of, prompt_turns
-from tripos.importing.logs.untrusted import (
+from tripos.importing.logs.log_values import (
     count,
     entries,
     finite,
     mapping,
-    read_lines,
     said_as_json,
     text,
 )
+from tripos.settings import SourceFile
 
 TOOL = "lm-eval"
 RESULTS, SAMPLES = "results", "samples_"
@@ -56,7 +55,7 @@ def is_lm_eval(value: Any) -> bool:
     return isinstance(head.get("results"), dict) and isinstance(head.get("configs"), dict) and "n-shot" in head
 
 
-def open_results(path: Path, value: Any) -> list[Log]:
+def open_results(file: SourceFile, value: Any) -> list[Log]:
     """Return the logs of a file of results: one for each group, and for each task in none."""
     head = mapping(value)
     within = {str(name): [str(each) for each in entries(tasks)] for name, tasks in _groups(head)}
@@ -66,7 +65,7 @@ def open_results(path: Path, value: Any) -> list[Log]:
     grouped = {each for tasks in logs.values() for each in tasks}
     logs |= {name: [name] for name in names if name not in grouped}
     model = _model(head)
-    return [_log(path, head, name, tasks, model) for name, tasks in logs.items() if tasks]
+    return [_log(file, head, name, tasks, model) for name, tasks in logs.items() if tasks]
 
 
 def _groups(head: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -104,7 +103,7 @@ def _pairs(said: str) -> Iterator[tuple[str, str]]:
             yield name.strip(), value.strip()
 
 
-def _log(path: Path, head: Mapping[str, Any], name: str, tasks: Sequence[str], model: str) -> Log:
+def _log(file: SourceFile, head: Mapping[str, Any], name: str, tasks: Sequence[str], model: str) -> Log:
     config = mapping(head.get("config"))
     about = {
         "created": head.get("date"),
@@ -119,13 +118,13 @@ def _log(path: Path, head: Mapping[str, Any], name: str, tasks: Sequence[str], m
     header = LogHeader(
         TOOL,
         name,
-        f"{TOOL}:{text(head.get('date')) or path.name}:{name}",
+        f"{TOOL}:{text(head.get('date')) or file.path.name}:{name}",
         {key: value for key, value in about.items() if value is not None},
         figures,
         frozenset((task, score) for task in tasks for score in _lower(head, task)),
         whole=frozenset((each.task, each.score) for each in figures if each.whole),
     )
-    return Log(str(path), header, partial(_samples, path, head, tasks, model), name)
+    return Log(str(file.path), header, partial(_samples, file, head, tasks, model), name)
 
 
 def _about_task(head: Mapping[str, Any], task: str) -> dict[str, Any]:
@@ -170,19 +169,20 @@ def _title(metric: str, filter_: str | None) -> str:
 
 
 def _samples(
-    path: Path, head: Mapping[str, Any], tasks: Sequence[str], model: str, left: LeftOut
+    results: SourceFile, head: Mapping[str, Any], tasks: Sequence[str], model: str, left: LeftOut
 ) -> Iterator[LoggedSample]:
     own = are_own_results(head)
     for task in tasks:
-        file = path.with_name(f"{SAMPLES}{task}{path.stem.removeprefix(RESULTS)}.jsonl")
-        if not file.is_file():
-            left.note("task without a file of samples", f"{task}: there is no {file.name}")
+        name = f"{SAMPLES}{task}{results.path.stem.removeprefix(RESULTS)}.jsonl"
+        file = results.beside(name)
+        if not file.is_there:
+            left.note("task without a file of samples", f"{task}: there is no {name}")
             continue
         kind = text(mapping(mapping(head.get("configs")).get(task)).get("output_type"))
         before: dict[str, set[str]] = {}
         """The filters that each item has a line of."""
-        for number, (said, reason) in enumerate(read_lines(file), 1):
-            place = f"{file.name}, line {number}"
+        for number, (said, reason) in enumerate(file.json_lines(), 1):
+            place = f"{name}, line {number}"
             row = mapping(said)
             if reason is not None or "doc_id" not in row:
                 left.note(f"line that is no sample{f': {reason}' if reason else ''}", place)

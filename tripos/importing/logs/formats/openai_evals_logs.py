@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from tripos.importing.logs.entries import LeftOut, Log, LoggedSample, LoggedScore, LogHeader, OwnFigure
 from tripos.importing.logs.formats.prompts import as_messages, item_of, prompt_turns
-from tripos.importing.logs.untrusted import (
+from tripos.importing.logs.log_values import (
     count,
     entries,
     finite,
     mapping,
-    read_json,
-    read_lines_at,
     said_as_json,
     text,
 )
+from tripos.settings import SourceFile, read_json
 
 TOOL = "openai-evals"
 SAMPLING, ERROR = "sampling", "error"
@@ -31,14 +29,14 @@ def is_openai_evals(first: Any) -> bool:
     return "completion_fns" in spec or "eval_name" in spec
 
 
-def open_openai_evals(path: Path) -> list[Log]:
+def open_openai_evals(file: SourceFile) -> list[Log]:
     """Return the log of a file of events."""
     spec: dict[str, Any] = {}
     report: dict[str, Any] = {}
     events: dict[str, list[int]] = {}
     broken: list[tuple[int, str]] = []
     others = 0
-    for number, (at, line) in enumerate(read_lines_at(path), 1):
+    for number, (at, line) in enumerate(file.lines_at(), 1):
         try:
             said = mapping(read_json(line))
         except ValueError as error:
@@ -63,13 +61,13 @@ def open_openai_evals(path: Path) -> list[Log]:
     header = LogHeader(
         TOOL,
         task,
-        f"{TOOL}:{text(spec.get('run_id')) or path.name}",
+        f"{TOOL}:{text(spec.get('run_id')) or file.path.name}",
         {name: each for name, each in about.items() if each is not None},
         tuple(_figures(task, report)),
         status="finished" if report else "interrupted",
         message=None if report else "it has no final report",
     )
-    return [Log(str(path), header, partial(_samples, path, events, broken, others, task, model))]
+    return [Log(str(file.path), header, partial(_samples, file, events, broken, others, task, model))]
 
 
 def _figures(task: str, report: Mapping[str, Any]) -> Iterator[OwnFigure]:
@@ -79,7 +77,7 @@ def _figures(task: str, report: Mapping[str, Any]) -> Iterator[OwnFigure]:
 
 
 def _samples(
-    path: Path,
+    source: SourceFile,
     events: Mapping[str, list[int]],
     broken: list[tuple[int, str]],
     others: int,
@@ -91,7 +89,7 @@ def _samples(
         left.note(f"line that is no event: {reason}", f"line {number}")
     if others:
         left.note("events of no sample", "the whole log", others)
-    with path.open("rb") as file:
+    with source.opened() as file:
         for name, places in events.items():
             told = []
             for at in places:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,42 +17,44 @@ from tripos.importing.logs.formats.inspect_logs import is_inspect, open_eval, op
 from tripos.importing.logs.formats.lm_eval_logs import RESULTS, SAMPLES, is_lm_eval, open_results
 from tripos.importing.logs.formats.openai_evals_logs import is_openai_evals, open_openai_evals
 from tripos.importing.logs.formats.promptfoo_logs import is_promptfoo, open_promptfoo
-from tripos.importing.logs.untrusted import read_json_file, read_lines
-from tripos.settings import MOST_DATA_BYTES
+from tripos.settings import SourceFile, SourceFolder
+from tripos_runtime.datasets import TRUSTED, Trust
 
 SUFFIXES = (".eval", ".json", ".jsonl")
 
 
-def find_logs(path: Path) -> Iterator[Path]:
+def find_logs(path: Path, trust: Trust = TRUSTED, *, outside: bool = False) -> Iterator[SourceFile]:
     """Yield the files that may be logs: the path itself, or those below a folder. Raises `OSError` where there is
-    none."""
+    none. `outside` is leave to read what links lead to."""
+    folder = SourceFolder.around(path, trust, outside=outside)
     if path.is_dir():
-        yield from sorted(each for each in path.rglob("*") if each.suffix in SUFFIXES and each.is_file())
+        yield from (each for each in folder.files("**/*") if each.path.suffix in SUFFIXES)
     elif not path.is_file() and path.exists():
         raise OSError(errno.EINVAL, "it is no regular file", str(path))
     else:
         path.stat()
-        yield path
+        yield folder.file(path)
 
 
-def open_logs(path: Path) -> list[Log] | None:
+def open_logs(file: SourceFile) -> list[Log] | None:
     """Return the logs of a file, none for one that is read with another; None where it is no log that is known. Raises
     `OSError` and `ValueError` where it cannot be read."""
+    path = file.path
     if path.suffix == ".eval":
-        return [open_eval(path)]
+        return [open_eval(file)]
     if path.suffix == ".jsonl":
-        if _is_beside(path):
+        if _is_beside(file):
             return []
-        first = next(read_lines(path), (None, None))[0]
-        return open_openai_evals(path) if is_openai_evals(first) else None
+        first = next(file.json_lines(), (None, None))[0]
+        return open_openai_evals(file) if is_openai_evals(first) else None
     if path.name == RUN_SPEC:
-        return open_helm(path)
-    if path.name in BESIDE and path.with_name(RUN_SPEC).is_file():
+        return open_helm(file)
+    if path.name in BESIDE and file.beside(RUN_SPEC).is_there:
         return []
-    value = read_json_file(path, MOST_DATA_BYTES)
+    value = file.json()
     if is_inspect(value):
-        return [open_json(path, value)]
-    return next((opened(path, value) for is_one, opened in JSON_LOGS if is_one(value)), None)
+        return [open_json(file, value)]
+    return next((opened(file, value) for is_one, opened in JSON_LOGS if is_one(value)), None)
 
 
 JSON_LOGS = (
@@ -64,11 +65,12 @@ JSON_LOGS = (
 """The formats of one JSON value: whether it is one, and its logs."""
 
 
-def _is_beside(path: Path) -> bool:
+def _is_beside(file: SourceFile) -> bool:
     """Return true if the samples of a file are read with the file of results beside it."""
-    if path.name.startswith(SAMPLES) and _results_of(path):
+    name = file.path.name
+    if name.startswith(SAMPLES) and _results_of(file.path):
         return True
-    return path.name.endswith(EEE_SAMPLES) and path.with_name(path.name.removesuffix(EEE_SAMPLES) + ".json").is_file()
+    return name.endswith(EEE_SAMPLES) and file.beside(name.removesuffix(EEE_SAMPLES) + ".json").is_there
 
 
 def _results_of(samples: Path) -> bool:
@@ -77,10 +79,7 @@ def _results_of(samples: Path) -> bool:
     return any(samples.stem.endswith(time) for time in times)
 
 
-def source_of(log: Log) -> str:
+def source_of(file: SourceFile) -> str:
     """Return a log as a column of the store says it: the name of its file, and the beginning of its SHA-256."""
-    path = Path(log.path)
-    if path.is_dir():
-        path /= STATE
-    with path.open("rb") as file:
-        return f"{path.name} {hashlib.file_digest(file, 'sha256').hexdigest()[:12]}"
+    told = file.beside(STATE) if file.path.name == RUN_SPEC else file
+    return f"{told.path.name} {told.sha256()[:12]}"

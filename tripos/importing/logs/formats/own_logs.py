@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tripos.importing.logs.untrusted import mapping, text
+from tripos.importing.logs.log_values import mapping, text
 from tripos_compiler.plan import FUNCTION_ERROR
 from tripos_runtime.asking import FAILED, NOT_ASKED, OK, PARSE_FAILURE, REFUSED, TRUNCATED
 from tripos_warehouse.views import NOT_GIVEN

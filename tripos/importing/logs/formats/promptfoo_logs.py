@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from tripos.importing.logs.entries import LeftOut, Log, LoggedSample, LoggedScore, LogHeader, OwnFigure
 from tripos.importing.logs.formats.prompts import as_messages, item_of, prompt_turns
-from tripos.importing.logs.untrusted import amount, count, entries, finite, mapping, said_as_json, text
+from tripos.importing.logs.log_values import amount, count, entries, finite, mapping, said_as_json, text
+from tripos.settings import SourceFile
 
 TOOL = "promptfoo"
 BROKEN = 2
@@ -24,7 +24,7 @@ def is_promptfoo(value: Any) -> bool:
     return isinstance(results.get("results"), list) and isinstance(results.get("prompts"), list)
 
 
-def open_promptfoo(path: Path, value: Any) -> list[Log]:
+def open_promptfoo(file: SourceFile, value: Any) -> list[Log]:
     """Return the logs of a file: one for each provider."""
     head = mapping(value)
     results = mapping(head.get("results"))
@@ -35,7 +35,7 @@ def open_promptfoo(path: Path, value: Any) -> list[Log]:
         model = names.get(count(mapping(row).get("promptIdx")), _model(row))
         models.setdefault(model, []).append(_Placed(f"result {number}", mapping(row), *test))
     told = dict.fromkeys(model for model in (*names.values(), *models) if model in models)
-    return [_log(path, head, results, names, models[model], model) for model in told]
+    return [_log(file, head, results, names, models[model], model) for model in told]
 
 
 class _Placed(NamedTuple):
@@ -87,7 +87,7 @@ def _tests(rows: Sequence[Any]) -> list[tuple[str, int]]:
 
 
 def _log(
-    path: Path,
+    file: SourceFile,
     head: Mapping[str, Any],
     results: Mapping[str, Any],
     names: Mapping[int | None, str],
@@ -104,11 +104,11 @@ def _log(
         },
         "prompts": [text(mapping(each).get("raw")) for each in entries(results.get("prompts"))],
     }
-    identity = f"{TOOL}:{text(head.get('evalId')) or text(results.get('timestamp')) or path.name}:{model}"
+    identity = f"{TOOL}:{text(head.get('evalId')) or text(results.get('timestamp')) or file.path.name}:{model}"
     columns = [each for number, each in enumerate(entries(results.get("prompts"))) if names.get(number) == model]
     figures = tuple(_figures(task, columns))
     header = LogHeader(TOOL, task, identity, {name: each for name, each in about.items() if each}, figures)
-    return Log(str(path), header, partial(_samples, rows, task, model), model)
+    return Log(str(file.path), header, partial(_samples, rows, task, model), model)
 
 
 def _figures(task: str, columns: Sequence[Any]) -> Iterator[OwnFigure]:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tripos.importing.logs.entries import LoggedItem, Turn
-from tripos.importing.logs.untrusted import entries, mapping, read_json, said_as_json, text
+from tripos.importing.logs.log_values import entries, mapping, said_as_json, text
+from tripos.settings import read_json
 
 
 def item_of(name: Any, turns: Sequence[Turn], target: Any) -> LoggedItem:

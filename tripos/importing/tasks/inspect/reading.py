@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tripos.settings import SourceFolder
 from tripos.ui import Failure
 from tripos_compiler.diagnostics import nearest
 from tripos_runtime.asking.functions import environment
 
 CODE = "R0246"
+_HINT = "see the module of the task: it is run as a program"
 READER = Path(__file__).with_name("task_reader.py")
 LONGEST_S = 900.0
 PARTS = frozenset({"name", "samples", "solvers", "setup", "scorers", "templates", "config", "calls", "failed"})
@@ -26,7 +28,7 @@ def read_inspect_task(path: Path, task: str | None, python: Path, arguments: Map
     The module runs as a program of the user, without the keys of the environment. Raises `Failure` R0246 where it
     fails, or has several tasks and none of that name.
     """
-    if not path.is_file():
+    if not SourceFolder.around(path).file(path).is_there:
         raise Failure(CODE, f"there is no file `{path}`", "give the Python module of the task")
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "task.json"
@@ -43,11 +45,16 @@ def read_inspect_task(path: Path, task: str | None, python: Path, arguments: Map
         except subprocess.TimeoutExpired as error:
             message = f"`{path.name}` took more than {LONGEST_S / 60:.0f} minutes"
             raise Failure(CODE, message, "let it read fewer samples") from error
-        if ended.returncode != 0 or not out.is_file():
+        if ended.returncode != 0 or not SourceFolder.around(out).file(out).is_there:
             said = (ended.stderr.strip().splitlines() or ["it ended"])[-1]
             hint = "install what it needs into a Python, and name that: --python PATH"
             raise Failure(CODE, f"`{path.name}` cannot be read: {said}", hint)
-        told = json.loads(out.read_text("utf-8"))
+        try:
+            told = SourceFolder.around(out).file(out).json()
+        except (OSError, ValueError) as error:
+            raise Failure(CODE, f"the task of `{path.name}` cannot be read: {error}", _HINT) from error
+    if not isinstance(told, dict) or not ("tasks" in told or set(told) >= PARTS):
+        raise Failure(CODE, f"`{path.name}` wrote something else than its task", _HINT)
     if "tasks" in told:
         names = told["tasks"]
         if task is not None and names:
@@ -56,5 +63,4 @@ def read_inspect_task(path: Path, task: str | None, python: Path, arguments: Map
             raise Failure(CODE, f"`{path.name}` has no task `{task}`", hint)
         shown = f"tasks: {', '.join(names)}" if names else "no task"
         raise Failure(CODE, f"`{path.name}` has {shown}", "name one: --task NAME" if names else "see its `@task`")
-    assert set(told) >= PARTS
-    return told  # type: ignore[no-any-return]
+    return told

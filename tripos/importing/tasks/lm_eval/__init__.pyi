@@ -1,9 +1,11 @@
 from .configs import (
-    PythonName as PythonName,
     TaskFile as TaskFile,
     read_folder as read_folder,
     read_task as read_task,
     tagged as tagged,
+)
+from .forms import (
+    PythonName as PythonName,
 )
 from .groups import (
     TaskGroup as TaskGroup,

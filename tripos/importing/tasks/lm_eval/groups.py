@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos.importing.tasks.lm_eval.configs import CODE, TaskFile, tagged
+from tripos.importing.tasks.lm_eval.configs import TaskFile, tagged
 from tripos.importing.tasks.lm_eval.scenario import TaskScenario
-from tripos.importing.tasks.spec_text import Note, literal, name_of
+from tripos.importing.tasks.shapes import CODE, as_list
+from tripos.importing.tasks.spec_text import Note, name_of, title
 from tripos.ui import Failure
 
 _OWN = frozenset(("group", "group_alias", "task", "aggregate_metric_list", "metadata", "tag", "include"))
 """The keys of a group that say nothing of its members."""
 _DEEPEST = 20
+MOST_MEMBERS = 20_000
+"""The most members of a group and of those in it, each counted wherever it is one."""
 
 
 @dataclass
@@ -43,7 +47,11 @@ class TaskGroup:
 
 
 def group_of(
-    task: TaskFile, tasks: Mapping[str, TaskFile], changes: Mapping[str, Any] = {}, depth: int = 0
+    task: TaskFile,
+    tasks: Mapping[str, TaskFile],
+    changes: Mapping[str, Any] = {},
+    depth: int = 0,
+    count: Iterator[int] | None = None,
 ) -> TaskGroup:
     """Return a group with its members, which are looked up by name. Raises `Failure` R0246 where one is not there."""
     if depth > _DEEPEST:
@@ -51,36 +59,44 @@ def group_of(
     said = {key: each for key, each in task.config.items() if key not in _OWN}
     own = {**said, **{key: each for key, each in changes.items() if key not in _OWN}}
     made = TaskGroup(task.name, str(task.get("group_alias", task.name)), aggregates=_aggregates(task))
-    given = task.get("task", [])
-    for each in given if isinstance(given, list) else [given]:
+    number = count or itertools.count(1)
+    for each in as_list(task.get("task", [])):
+        if next(number) > MOST_MEMBERS:
+            raise Failure(
+                CODE, f"the group `{task.name}` has more than {MOST_MEMBERS:,} members", "import a part of it"
+            )
         item = each if isinstance(each, dict) else {"task": each}
-        made.members += _members(item, task, tasks, own, depth)
+        made.members += _members(item, task, tasks, own, depth, number)
     return made
 
 
 def _members(
-    item: Mapping[str, Any], task: TaskFile, tasks: Mapping[str, TaskFile], own: Mapping[str, Any], depth: int
+    item: Mapping[str, Any],
+    task: TaskFile,
+    tasks: Mapping[str, TaskFile],
+    own: Mapping[str, Any],
+    depth: int,
+    number: Iterator[int],
 ) -> list[TaskFile | TaskGroup]:
     name = str(item.get("group", item.get("task")))
     more = {**own, **{key: each for key, each in item.items() if key not in ("group", "task")}}
     if name in tasks:
         found = tasks[name]
-        return [group_of(found, tasks, more, depth + 1)] if found.kind == "group" else [found.changed(more)]
+        return [group_of(found, tasks, more, depth + 1, number)] if found.kind == "group" else [found.changed(more)]
     if "group" in item:
-        inner = TaskFile(name, "group", task.path, dict(item))
-        return [group_of(inner, tasks, own, depth + 1)]
+        inner = TaskFile(name, "group", task.path, dict(item), source=task.source)
+        return [group_of(inner, tasks, own, depth + 1, number)]
     some = tagged(tasks, name)
     if some:
         return [each.changed(more) for each in some]
     if "dataset_path" in more:
-        return [TaskFile(name, "task", task.path, {**more, "task": name})]
+        return [TaskFile(name, "task", task.path, {**more, "task": name}, source=task.source)]
     hint = "give the folder that has it too: `tripos import task FOLDER --task NAME`"
     raise Failure(CODE, f"the group `{task.name}` has a member `{name}`, which is not there", hint)
 
 
 def _aggregates(task: TaskFile) -> list[Mapping[str, Any]]:
-    given = task.get("aggregate_metric_list", [])
-    return [given] if isinstance(given, Mapping) else list(given)
+    return as_list(task.get("aggregate_metric_list", []))
 
 
 @dataclass
@@ -105,8 +121,7 @@ def figures_of(group: TaskGroup, scenarios: Mapping[str, TaskScenario]) -> Group
 
 def _figure(group: TaskGroup, how: Mapping[str, Any], inside: list[TaskScenario], made: GroupFigures) -> None:
     filters = how.get("filter_list")
-    filters = [filters] if isinstance(filters, str) else filters
-    chosen = None if filters is None else {name_of(str(each)) for each in filters}
+    chosen = None if filters is None else {name_of(str(each)) for each in as_list(filters)}
     names: dict[str, None] = {}
     for each in inside:
         for name, score in each.scored.means.items():
@@ -123,4 +138,4 @@ def _figure(group: TaskGroup, how: Mapping[str, Any], inside: list[TaskScenario]
             if name in each.scored.means:
                 made.scores.setdefault(each.name, {})[whole] = each.scored.means[name].code
         value = f"mean({whole})" if how.get("weight_by_size", True) else f"mean(mean({whole}) by scenario)"
-        made.measures.append(f"measure {whole} {literal(group.alias)} = {value}")
+        made.measures.append(f"measure {whole} {title(group.alias)} = {value}")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from tripos.importing.tasks.lm_eval.templates import DIGITS, TaskFields, TemplateValue, edge, item_at
+from tripos.importing.tasks.shapes import as_list
 from tripos.importing.tasks.spec_text import Code, Note, Pieces, Untranslated, joined, quoted, template
 
 SEED = 1234
@@ -129,16 +131,31 @@ def settings(config: Mapping[str, Any]) -> tuple[list[str], list[Note]]:
     if longest is None:
         notes.append(Note("max_gen_toks", "exactly", f"{MOST_TOKENS}, the default of lm-eval's models"))
     drawn = given.get("do_sample", False) in (True, "true", "True")
-    temperature = float(given.get("temperature", 1.0 if drawn else 0.0)) if drawn or "do_sample" not in given else 0.0
+    temperature = 0.0
+    if drawn or "do_sample" not in given:
+        said = given.get("temperature")
+        temperature = _finite((1.0 if drawn else 0.0) if said is None else said, "temperature")
     lines = [f"    temperature {temperature:g}", f"    max_tokens {int(longest or MOST_TOKENS)}"]
     if drawn:
-        lines += [f"    {key} {given[key]}" for key in ("top_p", "top_k") if key in given]
-    stops = [until] if isinstance(until, str) else [str(each) for each in until or []]
+        told = {key: given[key] for key in ("top_p", "top_k") if given.get(key) is not None}
+        lines += [f"    {key} {value}" for key, value in told.items() if _finite(value, key) is not None]
+    stops = [str(each) for each in as_list(until) if each is not None]
     lines += [f"    stop {quoted(each)}" for each in dict.fromkeys(stops) if each]
     rest = sorted(set(given) - _IGNORED)
     if rest:
         notes.append(Note("generation_kwargs", "approximately", f"not said: {', '.join(rest)}"))
     return lines, notes
+
+
+def _finite(value: float, name: str) -> float:
+    """Return a setting as a number. Raises `Untranslated` for one that is too large, or none."""
+    try:
+        found = float(value)
+    except OverflowError:
+        found = math.inf
+    if not math.isfinite(found):
+        raise Untranslated(f"a {name} that is no number")
+    return found
 
 
 @dataclass

@@ -11,8 +11,10 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
-from tripos.importing.tasks.lm_eval.configs import CODE, PythonName, TaskFile
+from tripos.importing.tasks.lm_eval.configs import TaskFile
+from tripos.importing.tasks.lm_eval.forms import PythonName
 from tripos.importing.tasks.lm_eval.sources import WrittenRows
+from tripos.importing.tasks.shapes import CODE
 from tripos.importing.tasks.spec_text import name_of
 from tripos.ui import Failure
 from tripos_runtime.asking.functions import environment

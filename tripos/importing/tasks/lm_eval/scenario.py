@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from tripos.importing.tasks.lm_eval.configs import PythonName, TaskFile
+from tripos.importing.tasks.lm_eval.configs import TaskFile
+from tripos.importing.tasks.lm_eval.forms import PythonName
 from tripos.importing.tasks.lm_eval.prompts import Asking, WorkedExamples, asking
 from tripos.importing.tasks.lm_eval.scoring import FunctionTexts, KnownFigure, TaskScores, scored
 from tripos.importing.tasks.lm_eval.sources import TaskData, TaskSplit
 from tripos.importing.tasks.lm_eval.templates import TaskColumns, TaskFields
 from tripos.importing.tasks.spec_text import Note, Untranslated, commented, name_of, quoted
+from tripos.settings import SourceFile
 
 QUESTION = ("description", "doc_to_text", "doc_to_choice", "doc_to_target", "gen_prefix")
 SCORING = ("filter_list", "metric_list", "process_results")
@@ -30,7 +31,7 @@ class TaskScenario:
     scored: TaskScores
     notes: list[Note]
     files: dict[str, str] = field(default_factory=dict)
-    copies: dict[str, Path] = field(default_factory=dict)
+    copies: dict[str, SourceFile] = field(default_factory=dict)
     """Files of this machine that the data sets name, by their path beside the spec."""
 
     @property
@@ -151,7 +152,7 @@ def _scored(task: TaskFile, fields: TaskFields, asked: Asking, hole: list[Note])
     try:
         if hole and (task.get("output_type") == "multiple_choice"):
             raise Untranslated("there is no question to score")
-        return scored(task.config, fields, asked, FunctionTexts(task.path.parent)), []
+        return scored(task.config, fields, asked, FunctionTexts(task.path.parent, task.folder)), []
     except Untranslated as why:
         lines = ["  # HOLE: the scores. " + str(why).replace("\n", " ")]
         for key in SCORING:

@@ -9,9 +9,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tripos.importing.tasks.lm_eval.configs import PythonName
+from tripos.importing.tasks.lm_eval.forms import PythonName
 from tripos.importing.tasks.lm_eval.templates import TaskColumns
-from tripos.importing.tasks.spec_text import Note, Untranslated, name_of
+from tripos.importing.tasks.spec_text import Note, Untranslated, name_of, quoted
+from tripos.settings import SourceFile, SourceFolder
+from tripos_compiler.source import DataError
 
 READ = 1_000
 """Rows that tell the types of columns; `tripos check` reads all."""
@@ -38,7 +40,7 @@ class TaskSplit:
     notes: list[Note] = field(default_factory=list)
     content: str = ""
     """Rows that the task itself has, to be written beside the spec."""
-    local: Path | None = None
+    local: SourceFile | None = None
     """A file of this machine that the task names, to be copied beside the spec."""
 
 
@@ -49,6 +51,8 @@ class TaskData:
     config: Mapping[str, Any]
     name: str
     folders: tuple[Path, ...] = ()
+    source: SourceFolder | None = None
+    """The folder in which files may be read; without one, those that are looked in."""
     rows: WrittenRows = field(default_factory=WrittenRows)
 
     def tested(self) -> TaskSplit:
@@ -87,7 +91,8 @@ class TaskData:
 
     def _written(self, which: str, split: str) -> TaskSplit:
         path = self.rows.files[which]
-        columns = _columns(path) if path.is_file() else TaskColumns()
+        written = SourceFolder.around(path).file(path)  # by the Python of the task, which was executed
+        columns = _columns(written) if written.is_there else TaskColumns()
         return TaskSplit(split, f"rows/{path.name}", columns, written=True)
 
     def _split(self, split: str) -> TaskSplit:
@@ -96,9 +101,20 @@ class TaskData:
         if self.config.get("custom_dataset") is not None:
             raise Untranslated(f"the rows are those of a function in Python, `{self.config['custom_dataset']}`")
         source = self._source(split)
-        found = next((path for path in self._places(split, source) if path.is_file()), None)
+        quoted(source)  # a name that no spec can write is no source
+        found = self._found(split, source)
         local = found if "://" not in source else None
         return TaskSplit(split, source, _columns(found) if found is not None else TaskColumns(), local=local)
+
+    def _found(self, split: str, source: str) -> SourceFile | None:
+        """Return the file of a split, if it is there. Raises `Untranslated` for one that may not be read."""
+        for path in self._places(split, source):
+            file = (self.source or SourceFolder.around(path)).file(path)
+            if file.is_there:
+                return file
+            if _is_there(path):
+                raise Untranslated(f"`{path}` lies outside of the folder of the task: name its own with --data DIR")
+        return None
 
     def _source(self, split: str) -> str:
         path, options = str(self.config.get("dataset_path") or ""), self.config.get("dataset_kwargs") or {}
@@ -126,7 +142,15 @@ class TaskData:
         return [folder / inside for folder in self.folders]
 
 
-def _columns(path: Path) -> TaskColumns:
-    from tripos_runtime.datasets import rows_in
+def _is_there(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
 
-    return TaskColumns.of_rows(islice(rows_in(path, path.name), READ))
+
+def _columns(file: SourceFile) -> TaskColumns:
+    try:
+        return TaskColumns.of_rows(islice(file.rows(), READ))
+    except DataError as error:
+        raise Untranslated(f"the rows of `{file.path.name}` cannot be read: {error.message}") from error

@@ -10,7 +10,7 @@ from tripos.importing.tasks.lm_eval.configs import TaskFile
 from tripos.importing.tasks.lm_eval.groups import TaskGroup, figures_of
 from tripos.importing.tasks.lm_eval.scenario import TaskScenario, scenario_of
 from tripos.importing.tasks.lm_eval.sources import TaskData, WrittenRows
-from tripos.importing.tasks.spec_text import ImportedTask, Note, commented, literal, name_of, quoted
+from tripos.importing.tasks.spec_text import ImportedTask, Note, commented, name_of, quoted, title
 
 HELPERS = "lm_eval_figures.py"
 _HEAD = '"""Figures of lm-eval, written by `tripos import task`."""\n'
@@ -25,7 +25,7 @@ def spec_of(
     language: str = "en",
 ) -> ImportedTask:
     """Return a task as a spec."""
-    data = TaskData(task.config, task.name, folders, rows or WrittenRows())
+    data = TaskData(task.config, task.name, folders, task.source, rows or WrittenRows())
     made = scenario_of(task, data, shots)
     lines = [*_opening(task, [made], language), *made.lines()]
     return ImportedTask(made.name, "\n".join(lines) + "\n", made.notes, {**made.files, **_helpers([made])}, made.copies)
@@ -42,7 +42,7 @@ def spec_of_group(
     """Return a group as a spec: a scenario for each of its tasks, and the figures of the group. `rows` are by task."""
     scenarios = {}
     for task in group.leaves():
-        data = TaskData(task.config, task.name, folders, rows.get(task.name, WrittenRows()))
+        data = TaskData(task.config, task.name, folders, task.source, rows.get(task.name, WrittenRows()))
         scenarios[task.name] = scenario_of(task, data, shots)
     figures = figures_of(group, scenarios)
     every = list(scenarios.values())
@@ -76,7 +76,7 @@ def _opening(task: TaskFile, scenarios: Sequence[TaskScenario], language: str) -
     alias = task.get("task_alias", task.get("group_alias", task.name))
     lines += [
         f'benchmark {name} "{_version(task)}" {{',
-        f"  title {literal(str(alias).replace('{{', '{').replace('}}', '}'))}",
+        f"  title {title(str(alias))}",
         f"  languages {language}",
         "}",
         "",
@@ -95,8 +95,8 @@ def _version(task: TaskFile) -> str:
     '2.1.0'
     """
     metadata = task.get("metadata", {})
-    found = re.findall(r"\d+", str(metadata.get("version", "1.0"))) if isinstance(metadata, Mapping) else []
-    parts = [str(int(each)) for each in found[:3]] or ["1"]
+    found = re.findall(r"[0-9]+", str(metadata.get("version", "1.0"))) if isinstance(metadata, Mapping) else []
+    parts = [str(int(each[:9])) for each in found[:3]] or ["1"]
     return ".".join([*parts, "0", "0"][:3])
 
 

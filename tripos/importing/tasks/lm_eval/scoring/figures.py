@@ -112,7 +112,7 @@ def figure_of(source: str) -> KnownFigure:
     known."""
     try:
         function = ast.parse(source).body[0]
-    except (SyntaxError, IndexError) as error:
+    except (SyntaxError, IndexError, ValueError, RecursionError, MemoryError) as error:
         raise Untranslated("an aggregation in Python that cannot be read") from error
     if not isinstance(function, ast.FunctionDef):
         raise Untranslated("an aggregation that is no function")

@@ -68,8 +68,8 @@ def _mapped(step: Mapping[str, Any], code: str) -> str:
 def _regex(step: Mapping[str, Any], found: Filtered) -> None:
     """Add a regular expression: by the function of the language where that finds the same in every text, else by one in
     Python."""
-    pattern = str(step.get("regex_pattern", REGEX))
-    which, other = int(step.get("group_select", 0)), step.get("fallback", INVALID)
+    pattern = str(step.get("regex_pattern") or REGEX)
+    which, other = int(step.get("group_select") or 0), step.get("fallback", INVALID)
     if is_plain(pattern):
         place = f", {which}" if which else ""
         found.code = f"trim(default(regex({found.code}, {quoted(pattern)}{place}), {quoted(str(other))}))"
@@ -80,14 +80,14 @@ def _regex(step: Mapping[str, Any], found: Filtered) -> None:
 
 def _choice(step: Mapping[str, Any], found: Filtered, fields: TaskFields) -> None:
     """Add the filter that looks for a letter, and then for the texts of the options of a row."""
-    pattern, other = str(step.get("regex_pattern", REGEX)), str(step.get("fallback", INVALID))
+    pattern, other = str(step.get("regex_pattern") or REGEX), str(step.get("fallback", INVALID))
     options = fields.value("choices", "{{choices}}", shows=False)
     options.shape.items().want("text")
     if options.shape.items().kind != "text":
         raise Untranslated("the filter `multi_choice_regex` where `choices` is no list of texts")
     ignored = [quoted(str(each)) for each in step.get("regexes_to_ignore") or []]
     flags = [str(bool(step.get(each, False))).lower() for each in ("ignore_case", "ignore_punctuation")]
-    words = [found.code, options.code, quoted(pattern), str(int(step.get("group_select", 0))), quoted(other), *flags]
+    words = [found.code, options.code, quoted(pattern), str(int(step.get("group_select") or 0)), quoted(other), *flags]
     found.functions["multi_choice"] = FIGURES["multi_choice"]
     found.code = f"multi_choice({', '.join([*words, listed(ignored or [quoted('')])])})"
 
@@ -104,7 +104,7 @@ def is_plain(pattern: str) -> bool:
     try:
         groups = re.compile(pattern).groups
         tree = _parser.parse(pattern)
-    except re.error:
+    except (re.error, RecursionError, OverflowError):
         return False
     if any(str(operation) in _BEYOND for operation, _ in _nodes(tree)):
         return False

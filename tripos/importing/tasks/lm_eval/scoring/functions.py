@@ -6,9 +6,9 @@ import ast
 from dataclasses import dataclass
 from pathlib import Path
 
-from tripos.importing.tasks.lm_eval.configs import PythonName
+from tripos.importing.tasks.lm_eval.forms import PythonName
 from tripos.importing.tasks.spec_text import Untranslated
-from tripos.settings import read_untrusted
+from tripos.settings import SourceFolder
 
 LIBRARY = {
     ("lm_eval.utils", "weighted_f1_score"): "def weighted_f1_score(items):\n"
@@ -24,15 +24,16 @@ class FunctionTexts:
     """Finds the text of functions beside the file of a task."""
 
     folder: Path
+    source: SourceFolder
 
     def __call__(self, function: PythonName) -> str:
         """Return the text of a function. Raises `Untranslated` where it is not beside the task."""
         module, _, name = str(function).rpartition(".")
         path = self.folder / f"{module.replace('.', '/')}.py"
         try:
-            text = read_untrusted(path).decode("utf-8")
+            text = self.source.file(path).text()
             tree = ast.parse(text)
-        except (OSError, SyntaxError, ValueError) as error:
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise Untranslated(f"`{function}`: the file `{module}.py` cannot be read") from error
         for node in tree.body:
             if isinstance(node, ast.FunctionDef) and node.name == name:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos.importing.tasks.lm_eval.configs import PythonName
+from tripos.importing.tasks.lm_eval.forms import PythonName
 from tripos.importing.tasks.lm_eval.prompts import Asking
 from tripos.importing.tasks.lm_eval.scoring.figures import FIGURES, KnownFigure, figure_of
 from tripos.importing.tasks.lm_eval.scoring.filters import filtered
@@ -65,6 +65,8 @@ def scored(config: Mapping[str, Any], fields: TaskFields, asked: Asking, source:
     kind = config.get("output_type") or "generate_until"
     if config.get("process_results") is not None:
         raise Untranslated(f"`process_results` is a function in Python, `{config['process_results']}`")
+    if kind not in DEFAULTS:
+        raise Untranslated(f"output_type {kind}")
     given = config.get("metric_list") or [{"metric": each} for each in DEFAULTS[kind]]
     for how in given:
         metric = how["metric"]

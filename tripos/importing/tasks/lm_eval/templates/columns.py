@@ -106,6 +106,7 @@ class TaskColumns:
             if self.closed:
                 raise Untranslated(f"there is no column `{name}` in the data")
             self.shapes[name] = ColumnShape()
+        quoted(name)  # a column that no spec can name is none
         self.names.setdefault(name, name_of(name, (*self.names.values(), *RESERVED)))
         return self.shapes[name]
 
@@ -132,6 +133,11 @@ class TaskColumns:
         return lines
 
 
+def is_digits(text: str) -> bool:
+    """Return true if a text is a whole number as the language writes it, and not `²` or one in other digits."""
+    return text.isascii() and text.isdigit()
+
+
 def shape_of(values: list[Any]) -> ColumnShape | None:
     """Return the shape of values; None where no one type holds them.
 
@@ -144,7 +150,7 @@ def shape_of(values: list[Any]) -> ColumnShape | None:
         found.missing = len(held) < len(values)
         found.certain = True
         texts = [each for each in held if isinstance(each, str)]
-        found.digits = any(each.isdigit() for each in texts)
+        found.digits = any(is_digits(each) for each in texts)
         found.least = min(held, default=None) if found.kind == "integer" else None
         found.blank = any(not each.strip() for each in texts)
         found.brackets = any(each[:1] == "[" and each[-1:] == "]" for each in texts)

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos.importing.tasks.lm_eval.configs import PythonName
-from tripos.importing.tasks.lm_eval.templates.columns import ColumnShape, TaskColumns
+from tripos.importing.tasks.lm_eval.forms import PythonName
+from tripos.importing.tasks.lm_eval.templates.columns import ColumnShape, TaskColumns, is_digits
 from tripos.importing.tasks.lm_eval.templates.jinja import Translator, parsed
 from tripos.importing.tasks.lm_eval.templates.values import TemplateValue, constant
 from tripos.importing.tasks.spec_text import Code, Pieces, Untranslated, listed, quoted
@@ -133,7 +133,7 @@ class TaskFields:
         if not found.shape.kind:
             self.assumed[f"the target `{given}` is a position, not a text"] = None
             found.shape.want("integer")
-        if isinstance(found.constant, str) and found.constant.isdigit():
+        if isinstance(found.constant, str) and is_digits(found.constant) and len(found.constant) < 10:
             return constant(int(found.constant))
         return found
 
@@ -142,7 +142,7 @@ class TaskFields:
             body = parsed(given).body
             if len(body) == 1 and type(body[0]).__name__ == "If" and not body[0].elif_:
                 texts = [_text_of(each) for each in (body[0].body, body[0].else_)]
-                if all(each.isdigit() for each in texts):
+                if all(is_digits(each) for each in texts):
                     condition = self.translator(False).condition(body[0].test)
                     return TemplateValue(
                         f"choose({condition}, {texts[0]}, {texts[1]})", ColumnShape("integer", least=0)

@@ -316,5 +316,5 @@ def parsed(text: str) -> Any:
     environment.filters["regex_replace"] = str
     try:
         return environment.parse(text)
-    except TemplateError as error:
+    except (TemplateError, RecursionError) as error:
         raise Untranslated(f"Jinja refuses it: {error}") from error
