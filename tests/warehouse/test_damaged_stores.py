@@ -23,6 +23,7 @@ import tripos
 from tests.conftest import ITEMS, QUIZ
 from tests.lengths import ALL, sized, spread
 from tests.warehouse.keeping import PRINTS, die, score, unit
+from tests.warehouse.rewriting import take_as_written
 from tripos.cli.main import run_command
 from tripos_warehouse.ledger.opening import open_ledger
 from tripos_warehouse.store.schemas import TABLES
@@ -253,8 +254,7 @@ def rewrite(root: Path, table: str, column: str, values: Callable[[list[Any]], l
     content = content.set_column(place, pa.field(column, pa.array(new).type), pa.array(new))
     (root / part["path"]).unlink()
     pq.write_table(content, root / part["path"])
-    part["bytes"] = (root / part["path"]).stat().st_size
-    path.write_text(json.dumps(body))
+    take_as_written(root)
 
 
 @pytest.mark.parametrize(
@@ -314,7 +314,6 @@ def test_verbs_that_write_name_the_damaged_part(
                 new = content.set_column(place, pa.field(column, pa.string()), pa.array([value] * len(content)))
                 file.unlink()
                 pq.write_table(new, file)
-                part["bytes"] = file.stat().st_size
-        path.write_text(json.dumps(body))
+    take_as_written(Path("results"))
     said = say("annotate", "--role", "judge", "--name", "anna", "-o", "anna.xlsx", "--store", "results")
     assert said.code == 2 and "error[S0103]" in said.err

@@ -126,7 +126,7 @@ def test_a_value_that_fits_no_column_is_set_aside_and_the_rest_committed(store: 
     again = Store.open(store.root, create=False)
     assert samples(again) == named(1, 3)
     [aside] = (store.root / "journal" / "rejected").iterdir()
-    assert orjson.loads(aside.read_bytes())["scores"][0]["value"] == "seven"
+    assert orjson.loads(aside.read_bytes())["rows"]["scores"][0]["value"] == "seven"
 
 
 def test_the_journal_of_a_newer_tripos_is_left_to_it(store: Store) -> None:

@@ -17,6 +17,11 @@ from .commits import (
     read_commit as read_commit,
     sync as sync,
 )
+from .digests import (
+    sealed as sealed,
+    sha256_of as sha256_of,
+    unsealed as unsealed,
+)
 from .folders import (
     KEYS as KEYS,
     SUMS as SUMS,
@@ -71,6 +76,7 @@ from .parts import (
     FORMER as FORMER,
     GROUP_ROWS as GROUP_ROWS,
     PARTS as PARTS,
+    broken as broken,
     check_part as check_part,
     conform as conform,
     count_rows as count_rows,
@@ -79,6 +85,7 @@ from .parts import (
     new_part as new_part,
     reading as reading,
     stem_of as stem_of,
+    verify_part as verify_part,
 )
 from .rows import (
     Row as Row,

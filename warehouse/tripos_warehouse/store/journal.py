@@ -1,14 +1,17 @@
 """The journal: rows that were kept and are not committed yet, on their way through a crash of the process.
 
-A segment is a file of lines: the first says what wrote it, every other holds rows that were kept together. A line is
-written with one call before `keep` returns, so it is in the hands of the operating system and survives the process; a
-line without its line feed was never acknowledged. A segment has the name of the commit that its rows will be.
+A segment is a file of lines: the first says what wrote it, every other holds rows that were kept together, with their
+checksum. A line is written with one call before `keep` returns, so it is in the hands of the operating system and
+survives the process; one that breaks off was never acknowledged, unless the file was cut later. A segment has the name
+of the commit that its rows will be.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import uuid
+import zlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -24,14 +27,14 @@ from tripos_warehouse.store.rows import Row, encodable, to_arrow
 from tripos_warehouse.store.schemas import TABLES
 
 JOURNAL = "journal"
-JOURNAL_FORMAT = "tripos.journal/1"
+JOURNAL_FORMAT = "tripos.journal/2"
 SUFFIX = ".jsonl"
 MOST_BYTES = 2**31
 """A segment is committed long before it has so many."""
 REJECTED = "rejected"
 """The folder below the journal for lines that fit no table, so that they are neither lost nor tried for ever."""
 
-_OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY
+_LINE = re.compile(rb'\{"crc32":"([0-9a-f]{8})","rows":(.*)\}', re.DOTALL)
 
 
 class JournalSegment:
@@ -71,14 +74,15 @@ class JournalSegment:
 @dataclass(frozen=True)
 class JournalContent:
     """The contents of a segment. `lines` are the rows that were kept together, by table, and `raw` the same as they
-    stand in the file; `damaged` are lines that are not rows by table. `newer`: another Tripos wrote it, and it is left
-    to that.
+    stand in the file; `damaged` are lines that are not rows by table, or not those that were kept. `newer`: another
+    Tripos wrote it, and it is left to that. `breaks_off`: its last line does, or it has none.
     """
 
     lines: tuple[dict[str, list[Row]], ...]
     raw: tuple[bytes, ...] = ()
     damaged: tuple[bytes, ...] = ()
     newer: bool = False
+    breaks_off: bool = False
 
 
 def journal_head(**more: str) -> bytes:
@@ -105,14 +109,15 @@ def to_line(rows: Mapping[str, Sequence[Row]]) -> bytes:
     """Return the line that holds `rows`. Raises `StoreError` S0105 where they fit no table.
 
     >>> to_line({"run_items": [{"run_id": "r", "scenario": "QA", "item_id": "1"}]})
-    b'{"run_items":[{"run_id":"r","scenario":"QA","item_id":"1"}]}\\n'
+    b'{"crc32":"17b2574a","rows":{"run_items":[{"run_id":"r","scenario":"QA","item_id":"1"}]}}\\n'
     """
     try:
-        return orjson.dumps(rows, default=_mapping_as_dict, option=_OPTIONS)
+        text = orjson.dumps(rows, default=_mapping_as_dict, option=orjson.OPT_SERIALIZE_NUMPY)
     except TypeError:  # orjson's own error is one: a value that is no JSON, or a lone surrogate
         for table, batch in rows.items():
             to_arrow(table, batch)
-        return orjson.dumps(encodable(rows), default=_mapping_as_dict, option=_OPTIONS)
+        text = orjson.dumps(encodable(rows), default=_mapping_as_dict, option=orjson.OPT_SERIALIZE_NUMPY)
+    return b'{"crc32":"%08x","rows":%b}\n' % (zlib.crc32(text), text)
 
 
 def read_segment(path: Path) -> JournalContent:
@@ -122,19 +127,36 @@ def read_segment(path: Path) -> JournalContent:
 
 def parse_segment(content: bytes) -> JournalContent:
     """Return the whole lines of these bytes of a segment."""
-    first, *lines = content.split(b"\n")[:-1] or [b""]
+    *lines, rest = content.split(b"\n")
+    if not lines:
+        return JournalContent((), breaks_off=True)
+    # The last line may have lost its line feed, or have another byte in its place.
+    whole = next((line for line in (rest, rest[:-1]) if _rows_of(line) is not None), None)
+    first, *lines = lines if whole is None else [*lines, whole]
     header = _object(first)
-    if header is None or header.get("format") != JOURNAL_FORMAT or _is_newer(header.get("versions")):
-        return JournalContent((), newer=bool(first))
-    rows, raw, damaged = [], [], []
+    if header is not None and isinstance(header.get("format"), str):
+        if header["format"] != JOURNAL_FORMAT or _is_newer(header.get("versions")):
+            return JournalContent((), newer=True)
+        damaged = []
+    else:
+        damaged = [first]
+    rows, raw = [], []
     for line in lines:
-        found = _object(line)
-        if found is None or not all(map(_is_batch, found.values())):
+        if (found := _rows_of(line)) is None:
             damaged.append(line)
         else:
             rows.append({table: _with_times(table, batch) for table, batch in found.items()})
             raw.append(line)
-    return JournalContent(tuple(rows), tuple(raw), tuple(damaged))
+    return JournalContent(tuple(rows), tuple(raw), tuple(damaged), breaks_off=bool(rest) and whole is None)
+
+
+def _rows_of(line: bytes) -> dict[str, list[Any]] | None:
+    """Return the rows of a line by table; None where it holds none, or others than were written."""
+    found = _LINE.fullmatch(line)
+    if found is None or zlib.crc32(found[2]) != int(found[1], 16):
+        return None
+    rows = _object(found[2])
+    return rows if rows is not None and all(map(_is_batch, rows.values())) else None
 
 
 def merge(lines: Sequence[Mapping[str, Sequence[Row]]]) -> dict[str, list[Row]]:

@@ -17,10 +17,11 @@ files that nobody reads, and a journal that the next one commits.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +33,21 @@ from obstore.store import LocalStore
 
 from tripos_warehouse.errors import StoreError, unwritable
 from tripos_warehouse.store.bucket import Bucket, OvertakenError, address_of, recover_segment
-from tripos_warehouse.store.commits import COMMITS, Commit, CommitFiles, ParquetPart, check_name, new_name, publish
+from tripos_warehouse.store.commits import (
+    COMMITS,
+    Commit,
+    CommitFiles,
+    ParquetPart,
+    check_name,
+    new_name,
+    publish,
+    raised,
+)
 from tripos_warehouse.store.folders import check_marker, why_no_folder
 from tripos_warehouse.store.index import rows_by_id
 from tripos_warehouse.store.journal import JOURNAL, REJECTED, SUFFIX, merge, read_segment, segments, set_aside
 from tripos_warehouse.store.locks import COMPACTION, PARTS_LOCK, SEGMENT, Locks, place_of
-from tripos_warehouse.store.parts import PARTS, check_part, discard, write_part
+from tripos_warehouse.store.parts import PARTS, check_part, discard, verify_part, write_part
 from tripos_warehouse.store.rows import Row, get_table, to_arrow
 from tripos_warehouse.store.schemas import RUNS, TABLES
 from tripos_warehouse.store.soundness import UNFIT, check_rows, fitting_lines, sound_tables
@@ -143,6 +153,7 @@ class Store:
         store = cls(folder, clock, tell, tolerant=tolerant, bucket=bucket)
         _opened.add(store)
         catalog = None if bucket is None else bucket.sync()
+        store._mend_copy(check_part)
         is_open = catalog is None or bool(catalog.sessions) or catalog.is_long or bool(segments(folder))
         if writes and is_open:  # a request less where nobody works on a bucket
             with suppress(StoreError):  # who only reads need not be able to write
@@ -263,6 +274,9 @@ class Store:
             message = f"the journal segment `{name}` was not written by this Tripos, and its rows are left out"
             self._note(StoreError("S0404", message, "update Tripos: it then commits them"))
             return False
+        if kept.breaks_off:
+            message = f"the last line of the journal segment `{name}` breaks off, and what it held is left out"
+            self._note(StoreError("S0404", message, "the next run asks for it again"))
         rejected = list(kept.damaged)
         if self.bucket is not None:
             if (late := recover_segment(self.bucket, name, kept)) is not None:
@@ -280,9 +294,9 @@ class Store:
         if rejected:
             set_aside(self.root, name, rejected)
             aside = self.root / JOURNAL / REJECTED / f"{name}{SUFFIX}"
-            lines = f"{len(rejected):,} line{'' if len(rejected) == 1 else 's'} of kept rows that fit no table"
-            hint = "read the lines; the next run repeats their calls"
-            self._note(StoreError("S0404", f"{lines} went to `{aside}`", hint))
+            lines = f"{len(rejected):,} line{'' if len(rejected) == 1 else 's'} of kept rows"
+            message = f"{lines} that fit no table or have changed went to `{aside}`"
+            self._note(StoreError("S0404", message, "read the lines; the next run repeats their calls"))
         path.unlink(missing_ok=True)
         return True
 
@@ -303,36 +317,78 @@ class Store:
         Raises `StoreError`: S0103 for one that is gone or cut short, S0104 for a schema newer than ours.
         """
         found: dict[str, list[Path]] = {table: [] for table in TABLES}
+        for part, _, path in self._listed():
+            found[part.table].append(path)
+        return found
+
+    def _listed(self) -> Iterator[tuple[ParquetPart, Commit, Path]]:
+        """Yield every part that counts and is not left out, of the oldest commit first, with its commit and its
+        file."""
         for commit in self.commits():
             for part in commit.parts:
-                if part.table not in found:
+                if part.table not in TABLES:
                     message = f"commit `{commit.name}` has a table `{part.table}`, which is left out"
                     self.leave_out(StoreError("S0402", message, "update Tripos"))
                 elif (path := self._path(part, commit)) is not None:
-                    found[part.table].append(path)
-        return found
+                    yield part, commit, path
+
+    def digests(self) -> dict[Path, str]:
+        """Return the SHA-256 that the content of each part should have. Those that an earlier Tripos wrote have none.
+        Raises what `commits` does."""
+        every = (part for commit in self.commits() for part in commit.parts)
+        return {self.root / part.path: part.sha256 for part in every if part.sha256 is not None}
+
+    def verify(self, only: Collection[Path] | None = None) -> None:
+        """Read all bytes of the parts, or of those `only`, and hold them to the digests that their commits say.
+
+        Whoever writes what it reads once more does this before: a byte that changed would get a new digest. Raises
+        `StoreError` S0103 for a part with another content; in a store that is read tolerantly it is left out.
+        """
+        self._mend_copy(verify_part)
+        for part, commit, path in self._listed():
+            if only is None or path in only:
+                self._hold(partial(verify_part, self.root, part, commit), path)
+
+    def _mend_copy(self, check: Callable[[Path, ParquetPart, Commit], object]) -> None:
+        """Mend the copy of a bucket on this machine, if a commit in it cannot be read or a part does not pass a check.
+        Raises what `Bucket.sync` does."""
+        if self.bucket is None:
+            return
+        try:
+            for commit in self._commit_files.live(raised):
+                for part in commit.parts:
+                    if part.table in TABLES:
+                        check(self.root, part, commit)
+        except StoreError:
+            self.bucket.mend()
+            self._commit_files = CommitFiles(self.root)
 
     def sweep(self) -> bool:
-        """Read every row of a store that is read tolerantly, leaves out the parts with rows that are not sound, and say
-        whether there were any that were not left out before."""
+        """Read everything in a store that is read tolerantly, leave out the parts that have changed since they were
+        written or hold rows that are not sound, and say whether there were any that were not left out before."""
         if not self._tolerant:
             return False
         before = len(self._left_out)
+        self.verify()
         for table, paths in self.files().items():
             for path in paths:
-                try:
-                    check_rows(table, path)
-                except StoreError as error:
-                    self.leave_out(error)
-                    self._left_out.add(path)
+                self._hold(partial(check_rows, table, path), path)
         return len(self._left_out) > before
 
-    def first_damage(self) -> StoreError | None:
-        """The error of the first part whose rows are not sound; None where all are."""
+    def _hold(self, check: Callable[[], object], path: Path) -> None:
+        """Leave a part out where a check raises `StoreError`; or raise it, where damage is not tolerated."""
         try:
-            for table, paths in self.files().items():
-                for path in paths:
-                    check_rows(table, path)
+            check()
+        except StoreError as error:
+            self.leave_out(error)
+            self._left_out.add(path)
+
+    def first_damage(self) -> StoreError | None:
+        """The error of the first part that has changed, or whose rows are not sound; None where all are whole."""
+        try:
+            for part, commit, path in self._listed():
+                verify_part(self.root, part, commit)
+                check_rows(part.table, path)
         except StoreError as error:
             return error
         return None
