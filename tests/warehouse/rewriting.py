@@ -1,7 +1,8 @@
-"""Commits as somebody else may have written them: sealed, whatever they say."""
+"""Commits and lines of a journal as somebody else may have written them: with a digest, whatever they say."""
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -35,3 +36,8 @@ def take_as_written(root: Path) -> None:
 
     for commit in (root / "commits").glob("*.json"):
         change_parts(commit, take)
+
+
+def journal_line(rows: bytes) -> bytes:
+    """Return a line of a journal that holds these bytes, with a checksum that fits."""
+    return b'{"crc32":"%08x","rows":%b}' % (zlib.crc32(rows), rows)

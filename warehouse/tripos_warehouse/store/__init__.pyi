@@ -18,6 +18,7 @@ from .commits import (
     sync as sync,
 )
 from .digests import (
+    VERIFIED_BYTES as VERIFIED_BYTES,
     sealed as sealed,
     sha256_of as sha256_of,
     unsealed as unsealed,

@@ -15,6 +15,9 @@ import orjson
 
 from tripos_warehouse.store.folders import open_plain
 
+VERIFIED_BYTES = 16 * 2**20
+"""A store whose parts have so many bytes at most is held to its digests whenever it is opened: that takes about 10 ms.
+A larger one is by `tripos store check`, and by whoever writes what it reads once more."""
 SEAL = "sha256"
 """The field of a sealed object with the SHA-256 of the other fields."""
 

@@ -43,6 +43,7 @@ from tripos_warehouse.store.commits import (
     publish,
     raised,
 )
+from tripos_warehouse.store.digests import VERIFIED_BYTES
 from tripos_warehouse.store.folders import check_marker, why_no_folder
 from tripos_warehouse.store.index import rows_by_id
 from tripos_warehouse.store.journal import JOURNAL, REJECTED, SUFFIX, merge, read_segment, segments, set_aside
@@ -88,6 +89,7 @@ class Store:
         """What is damaged and was left out, by its message."""
         self._left_out: set[Path] = set()
         self._sound: set[Path] = set()
+        self._verified: set[Path] = set()
         self._commit_files = CommitFiles(root)
         self._locks: Locks | None = None
 
@@ -324,12 +326,14 @@ class Store:
     def _listed(self) -> Iterator[tuple[ParquetPart, Commit, Path]]:
         """Yield every part that counts and is not left out, of the oldest commit first, with its commit and its
         file."""
-        for commit in self.commits():
+        commits = self.commits()
+        is_small = _is_small(commits)
+        for commit in commits:
             for part in commit.parts:
                 if part.table not in TABLES:
                     message = f"commit `{commit.name}` has a table `{part.table}`, which is left out"
                     self.leave_out(StoreError("S0402", message, "update Tripos"))
-                elif (path := self._path(part, commit)) is not None:
+                elif (path := self._path(part, commit, is_small)) is not None:
                     yield part, commit, path
 
     def digests(self) -> dict[Path, str]:
@@ -393,10 +397,14 @@ class Store:
             return error
         return None
 
-    def _path(self, part: ParquetPart, commit: Commit) -> Path | None:
-        """Return the file of a part; None where it is left out."""
+    def _path(self, part: ParquetPart, commit: Commit, is_small: bool) -> Path | None:
+        """Return the file of a part, which is held to its digest if the store `is_small`; None where it is left
+        out."""
         try:
             path = check_part(self.root, part, commit)
+            if is_small and path not in self._verified:
+                verify_part(self.root, part, commit)
+                self._verified.add(path)
             if self._tolerant and part.table == RUNS.name and path not in self._sound:
                 check_rows(part.table, path)  # every command reads each of its rows
                 self._sound.add(path)
@@ -430,7 +438,9 @@ class Store:
     def parts(self, table: str) -> list[Path]:
         """Return the committed files of one table, oldest commit first. Raises what `files` does, for that table."""
         known = get_table(table).name
-        found = (self._path(part, each) for each in self.commits() for part in each.parts if part.table == known)
+        commits = self.commits()
+        is_small = _is_small(commits)
+        found = (self._path(part, each, is_small) for each in commits for part in each.parts if part.table == known)
         return [path for path in found if path is not None]
 
     def rows(self, table: str, ids: Iterable[str], columns: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
@@ -440,6 +450,10 @@ class Store:
         Ids that the table lacks are absent. Files that hold none of the ids cost one narrow read.
         """
         return rows_by_id(get_table(table), self.parts(table), ids, columns)
+
+
+def _is_small(commits: Iterable[Commit]) -> bool:
+    return sum(part.size for commit in commits for part in commit.parts) <= VERIFIED_BYTES
 
 
 _opened: weakref.WeakSet[Store] = weakref.WeakSet()

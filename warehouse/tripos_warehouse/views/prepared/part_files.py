@@ -1,8 +1,8 @@
 """Files that a store keeps of its parts: a part is never changed, so what was made of it holds as long as it is there.
 
-A file is named by the digest of its part, by what made it, and by its own content, which is compared whenever it is
-read: what a disk spoilt would be read like anything else. Before one is made, the part is held to its digest. There is
-none of a small part, nor of one that an earlier Tripos wrote without a digest. The files are disposable.
+A file is named by its part and the digest of that, by what made it, and by its own content, which is compared whenever
+it is read: what a disk spoilt would be read like anything else. Before one is made, the part is held to its digest.
+There is none of a small part, nor of one that an earlier Tripos wrote without a digest. The files are disposable.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class PartFiles:
 
     def name(self, part: Path) -> str:
         """Return the name of the file of a part that has a digest."""
-        told = [self.digests[part], self.made_by, duckdb.__version__]
+        told = [part.relative_to(self.root).as_posix(), self.digests[part], self.made_by, duckdb.__version__]
         return hashlib.blake2b(repr(told).encode(), digest_size=16).hexdigest()
 
     def verify(self, part: Path) -> None:
