@@ -213,7 +213,7 @@ def get_batch(store: Store, name: str) -> Batch:
             )
         rows = tuple(map(_row, said.pop("rows")))
         return Batch(**said, rows=rows)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         told = " ".join(str(error).split())
         raise Failure(
             "S0704", f"`{place}` is unreadable ({told})", "copy it back from a backup of the store"
