@@ -206,7 +206,7 @@ def test_every_bit_of_every_file_that_flips_is_told_or_has_no_effect(template: P
         whole = read()
         kind = path.relative_to(template).parts[0]
         slow = path.name == view_cache.NAME  # its reader takes 5 ms: as many bits as there are bytes
-        for _, changed in flips(content, chance, sized(30, len(content) if slow else None)):
+        for _, changed in flips(content, chance, sized(8, len(content) if slow else None)):
             path.write_bytes(changed)
             counts[kind, outcome(read, whole)] += 1
         path.write_bytes(content)

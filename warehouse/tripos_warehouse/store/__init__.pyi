@@ -56,6 +56,7 @@ from .journal import (
     SUFFIX as SUFFIX,
     JournalContent as JournalContent,
     JournalSegment as JournalSegment,
+    Reserve as Reserve,
     read_segment as read_segment,
     segments as segments,
     to_line as to_line,

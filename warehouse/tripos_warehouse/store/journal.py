@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import tempfile
 import uuid
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import orjson
 import pyarrow as pa
@@ -29,6 +32,8 @@ from tripos_warehouse.store.schemas import TABLES
 JOURNAL = "journal"
 JOURNAL_FORMAT = "tripos.journal/2"
 SUFFIX = ".jsonl"
+RESERVE_BYTES = 8 * 2**20
+"""So much room is kept free for the replies to calls under way: 250 replies of 32 KiB."""
 MOST_BYTES = 2**31
 """A segment is committed long before it has so many."""
 REJECTED = "rejected"
@@ -46,6 +51,7 @@ class JournalSegment:
         self.path = root / JOURNAL / f"{name}{SUFFIX}"
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
         self._file = os.open(self.path, flags, 0o644)
+        self._size = 0
         try:
             self.append(journal_head() + b"\n")
             tick(root)
@@ -54,10 +60,17 @@ class JournalSegment:
             raise
 
     def append(self, line: bytes) -> None:
-        """Write a line. Raises `OSError`; what is there then has no line feed, and nothing may be appended to it."""
-        written = os.write(self._file, line)
-        while written < len(line):
-            written += os.write(self._file, line[written:])
+        """Write a line, or nothing of it. Raises `OSError`; if the disk did not even let go of half a line, nothing may
+        be appended to it."""
+        try:
+            written = os.write(self._file, line)
+            while written < len(line):
+                written += os.write(self._file, line[written:])
+        except OSError:
+            with suppress(OSError):
+                os.ftruncate(self._file, self._size)
+            raise
+        self._size += len(line)
 
     def close(self) -> None:
         """Leave the file as it is."""
@@ -69,6 +82,32 @@ class JournalSegment:
         """Take the file away. Raises `OSError`."""
         self.close()
         self.path.unlink(missing_ok=True)
+
+
+class Reserve:
+    """Room on the disk of a store that nobody else gets, until it is freed for the journal: a disk that is full then
+    takes the replies to the calls under way. It is a file without a name, so it goes with the process."""
+
+    def __init__(self, root: Path) -> None:
+        """Take half of what is free, and `RESERVE_BYTES` at most; or nothing, where the disk refuses."""
+        self._file: IO[bytes] | None = None
+        try:
+            room = min(RESERVE_BYTES, shutil.disk_usage(root).free // 2)
+            file = self._file = tempfile.TemporaryFile(dir=root / JOURNAL, buffering=0)  # noqa: SIM115 - until `free`
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, max(1, room))
+            else:
+                for _ in range(room // 2**16):
+                    file.write(bytes(2**16))
+        except OSError:
+            self.free()
+
+    def free(self) -> bool:
+        """Let go of the room; return true if there was any."""
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
+        return file is not None
 
 
 @dataclass(frozen=True)

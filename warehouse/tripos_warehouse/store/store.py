@@ -274,15 +274,15 @@ class Store:
             return False  # another process was faster
         if kept.newer:
             message = f"the journal segment `{name}` was not written by this Tripos, and its rows are left out"
-            self._note(StoreError("S0404", message, "update Tripos: it then commits them"))
+            self.note(StoreError("S0404", message, "update Tripos: it then commits them"))
             return False
         if kept.breaks_off:
-            message = f"the last line of the journal segment `{name}` breaks off, and what it held is left out"
-            self._note(StoreError("S0404", message, "the next run asks for it again"))
+            message = f"the last line of the journal segment `{name}` breaks off"
+            self.note(StoreError("S0404", message, "the next run asks for it again"))
         rejected = list(kept.damaged)
         if self.bucket is not None:
             if (late := recover_segment(self.bucket, name, kept)) is not None:
-                self._note(late)
+                self.note(late)
         elif kept.lines:
             try:
                 self.append_arrow(sound_tables(merge(kept.lines)), name)
@@ -298,7 +298,7 @@ class Store:
             aside = self.root / JOURNAL / REJECTED / f"{name}{SUFFIX}"
             lines = f"{len(rejected):,} line{'' if len(rejected) == 1 else 's'} of kept rows"
             message = f"{lines} that fit no table or have changed went to `{aside}`"
-            self._note(StoreError("S0404", message, "read the lines; the next run repeats their calls"))
+            self.note(StoreError("S0404", message, "read the lines; the next run repeats their calls"))
         path.unlink(missing_ok=True)
         return True
 
@@ -417,9 +417,10 @@ class Store:
         """Raise the error, unless the store is read tolerantly: then it is told."""
         if not self._tolerant:
             raise error
-        self._note(error)
+        self.note(error)
 
-    def _note(self, error: StoreError) -> None:
+    def note(self, error: StoreError) -> None:
+        """Tell of damage, once."""
         if error.message not in self.damages:
             self.damages[error.message] = error
             if self._tell is not None:
