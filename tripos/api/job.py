@@ -9,7 +9,6 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tripos.releases import WORKING_TREE, RunOrigin
@@ -276,7 +275,7 @@ class Job:
             chosen["withheld"] = withheld
         scenarios = selection.chosen(self.plan)
         names = [scenario.name for scenario in scenarios]
-        row = run_row(self.plan, self.binding, self.run_id, items_of, names, chosen, datetime.now(UTC))
+        row = run_row(self.plan, self.binding, self.run_id, items_of, names, chosen, self.store.next_time())
         steps = step_rows(self.plan, self.binding, self.run_id, scenarios) if items_of == self.run_id else []
         self.store.append({"runs": [row | self.origin.columns], "run_steps": steps})
 
@@ -292,7 +291,7 @@ class Job:
             "reused": sum(tally.reused.values()),
             "failed": sum(tally.failed.values()),
             "cost_usd": None if tally.cost_unknown else tally.cost_usd,
-            "finished_at": datetime.now(UTC),
+            "finished_at": self.store.next_time(),
             "settled": None if self.settled is None else json.dumps(self.settled, sort_keys=True),
         }
         with _untold(ending):

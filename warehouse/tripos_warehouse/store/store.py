@@ -20,7 +20,7 @@ import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -103,6 +103,13 @@ class Store:
         """Return what the store's clock says, with a zone."""
         return self._clock()
 
+    def next_time(self) -> datetime:
+        """Return what the store's clock says, or a time just after the last commit if that is later: so what is
+        committed later counts as later, also where a clock goes backwards or a machine's is hours off."""
+        latest = max((each.written_at for each in self._commit_files.live(lambda damaged: None)), default=None)
+        now = self._clock()
+        return now if latest is None else max(now, latest + timedelta(microseconds=1))
+
     @classmethod
     def open(
         cls,
@@ -155,7 +162,7 @@ class Store:
         store = cls(folder, clock, tell, tolerant=tolerant, bucket=bucket)
         _opened.add(store)
         catalog = None if bucket is None else bucket.sync()
-        store._mend_copy(check_part)
+        store._mend_copy()
         is_open = catalog is None or bool(catalog.sessions) or catalog.is_long or bool(segments(folder))
         if writes and is_open:  # a request less where nobody works on a bucket
             with suppress(StoreError):  # who only reads need not be able to write
@@ -192,7 +199,8 @@ class Store:
             raise unwritable(self.root, error) from error
 
     def commit(self, name: str, at: datetime, write: Iterable[ParquetPart], replaces: tuple[str, ...] = ()) -> Commit:
-        """Publish the parts that `write` makes one by one, and carry them away where that fails.
+        """Publish the parts that `write` makes one by one, and carry them away where that fails. The commit has the
+        time `at`, or a later one, so that it comes after those that are there; one that `replaces` others has theirs.
 
         While it runs, a lock says that parts with this name have a living owner. Raises `OSError` or an error of
         `obstore`.
@@ -203,6 +211,7 @@ class Store:
         parts: list[ParquetPart] = []
         try:
             parts.extend(write)
+            at = at if replaces else max(at, self.next_time())
             commit = self._publish(Commit(name, at, tuple(parts), replaces=replaces))
         except BaseException:
             if not (self.root / COMMITS / f"{name}.json").exists():
@@ -348,18 +357,20 @@ class Store:
         Whoever writes what it reads once more does this before: a byte that changed would get a new digest. Raises
         `StoreError` S0103 for a part with another content; in a store that is read tolerantly it is left out.
         """
-        self._mend_copy(verify_part)
+        self._mend_copy(whole=True)
         for part, commit, path in self._listed():
             if only is None or path in only:
                 self._hold(partial(verify_part, self.root, part, commit), path)
 
-    def _mend_copy(self, check: Callable[[Path, ParquetPart, Commit], object]) -> None:
-        """Mend the copy of a bucket on this machine, if a commit in it cannot be read or a part does not pass a check.
-        Raises what `Bucket.sync` does."""
+    def _mend_copy(self, *, whole: bool = False) -> None:
+        """Mend the copy of a bucket on this machine, if a commit in it cannot be read, or a part is gone or, where it
+        is looked at as a `whole`, has changed. Raises what `Bucket.sync` does."""
         if self.bucket is None:
             return
         try:
-            for commit in self._commit_files.live(raised):
+            commits = self._commit_files.live(raised)
+            check = verify_part if whole or _is_small(commits) else check_part
+            for commit in commits:
                 for part in commit.parts:
                     if part.table in TABLES:
                         check(self.root, part, commit)

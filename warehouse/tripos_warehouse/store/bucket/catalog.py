@@ -15,6 +15,7 @@ import hashlib
 import uuid
 import zlib
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Annotated
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
@@ -165,6 +166,9 @@ def with_commit(
     if made is not None and made < catalog.floor:
         raise OldBaseError(new.name)
     sessions = with_advances(catalog, logs)
+    if not replaces and catalog.commits:  # it counts after all that are there, whatever the clock of its machine says
+        after = catalog.commits[-1].written_at + timedelta(microseconds=1)
+        new = new.model_copy(update={"written_at": max(new.written_at, after)})
     commits = (*(commit for commit in catalog.commits if commit.name not in gone), new)
     ordered = tuple(sorted(commits, key=lambda commit: (commit.written_at, commit.name)))
     return catalog.following(commits=ordered, sessions=sessions, recent=(*catalog.recent, new.name)[-RECENT:])
