@@ -105,7 +105,8 @@ class Content:
 
 @dataclass(frozen=True)
 class Checkup:
-    """The result of a check. `live` and `left` are journal segments of processes that live, and that do not."""
+    """The result of a check. `live` and `left` are journal segments of processes that live, and that do not;
+    `without_digest` counts the parts that an earlier Tripos wrote, whose bytes can be compared with nothing."""
 
     commits: int
     replaced: int
@@ -113,6 +114,7 @@ class Checkup:
     left: int
     tables: tuple[Content, ...]
     damages: tuple[Damage, ...] = field(default=())
+    without_digest: int = 0
 
 
 def check_store(store: Store) -> Checkup:
@@ -139,7 +141,8 @@ def check_store(store: Store) -> Checkup:
     others = (*damaged_media(store), *damaged_annotations(store))
     damages += (Damage(each.code, each.message, each.hint) for each in others)
     live, left = _journal(store, damages)
-    return Checkup(len(commits), len(every) - len(commits), live, left, tables, tuple(damages))
+    old = sum(part.sha256 is None for commit in commits for part in commit.parts)
+    return Checkup(len(commits), len(every) - len(commits), live, left, tables, tuple(damages), old)
 
 
 def _checked(
