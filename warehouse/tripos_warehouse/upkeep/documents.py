@@ -60,5 +60,5 @@ def damaged_annotations(store: Store) -> Iterator[StoreError]:
         try:
             unsealed(read_document(store, ANNOTATIONS, name) or b"")
         except (OSError, ValueError) as error:
-            message = f"`{store.place}/{ANNOTATIONS}/{name}` is unreadable ({' '.join(str(error).split())})"
-            yield StoreError("S0401", message, "restore the file from a backup of the store")
+            place, why = f"{store.place}/{ANNOTATIONS}/{name}", " ".join(str(error).split())
+            yield StoreError("S0401", f"`{place}` is unreadable ({why})", "restore the file from a backup of the store")
