@@ -262,7 +262,7 @@ def test_the_message_says_which_part_it_is_and_what_to_do(template: Path, tmp_pa
     part = flip_a_score(root)
     checked = say("store", "check", "--store", str(root))
     assert checked.code == 1
-    assert f"error[S0401]: the part `{part}`" in checked.err and "bytes of it have changed" in checked.err
+    assert f"error[S0401]: bytes of the part `{part}` have changed since commit `first` listed it" in checked.err
     assert "restore the file from a backup, or delete the commit that lists it" in checked.err
     shown = say("report", "--store", str(root))
     assert "error[S0103]" in shown.err and part.name in shown.err and "left out" in shown.err

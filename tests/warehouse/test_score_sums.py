@@ -291,7 +291,7 @@ def test_a_damaged_part_has_no_sums(full: Store) -> None:
     part.write_bytes(whole[:100] + bytes(len(whole) - 1100) + whole[-1000:])
     shutil.rmtree(full.root / FOLDER)
     for _ in range(2):
-        with pytest.raises(StoreError, match=r"S0103: .*bytes of it have changed"):
+        with pytest.raises(StoreError, match=r"S0103: bytes of the part .* have changed"):
             score_sums.kept_sums(full, [part])
 
 

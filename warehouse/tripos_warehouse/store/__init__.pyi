@@ -78,7 +78,7 @@ from .parts import (
     FORMER as FORMER,
     GROUP_ROWS as GROUP_ROWS,
     PARTS as PARTS,
-    broken as broken,
+    altered as altered,
     check_part as check_part,
     conform as conform,
     count_rows as count_rows,

@@ -151,7 +151,7 @@ def verify_part(root: Path, part: ParquetPart, commit: Commit) -> Path:
     except OSError as error:
         raise broken(path, str(error)) from error
     if changed:
-        raise broken(path, f"its content is not what commit `{commit.name}` says: bytes of it have changed")
+        raise altered(path, commit.name)
     return path
 
 
@@ -181,13 +181,17 @@ def _column(table: str, field: pa.Field[Any], content: pa.Table) -> Any:
     return pa.nulls(content.num_rows, field.type)
 
 
+_RESTORE = "restore the file from a backup, or delete the commit that lists it: its calls are then made again"
+
+
 def broken(path: Path, why: str) -> StoreError:
     """Return the error of a part that cannot be read."""
-    return StoreError(
-        "S0103",
-        f"the part `{path}` is missing or unreadable ({why})",
-        "restore the file from a backup, or delete the commit that lists it: its calls are then made again",
-    )
+    return StoreError("S0103", f"the part `{path}` is missing or unreadable ({why})", _RESTORE)
+
+
+def altered(path: Path, commit: str) -> StoreError:
+    """Return the error of a part whose content is not that which the commit of that name lists."""
+    return StoreError("S0103", f"bytes of the part `{path}` have changed since commit `{commit}` listed it", _RESTORE)
 
 
 def count_rows(paths: Iterable[Path], column: str, text: str) -> int:

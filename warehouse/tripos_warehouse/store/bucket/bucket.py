@@ -49,7 +49,7 @@ from tripos_warehouse.store.bucket.logs import LogReader, Tail
 from tripos_warehouse.store.bucket.objects import HeldObject, Objects, at_once, no_conditions
 from tripos_warehouse.store.commits import Commit, ParquetPart, new_name
 from tripos_warehouse.store.journal import merge, set_aside
-from tripos_warehouse.store.parts import broken, discard, write_part
+from tripos_warehouse.store.parts import altered, discard, write_part
 from tripos_warehouse.store.soundness import UNFIT, fitting_lines, sound_tables
 
 BUCKET_FORMAT = "tripos.store/2"
@@ -233,7 +233,7 @@ class Bucket:
             content = (self.root / part.path).read_bytes()
             sha256 = hashlib.sha256(content).hexdigest()
             if sha256 != part.sha256:
-                raise broken(self.root / part.path, "its content has changed since it was written")
+                raise altered(self.root / part.path, commit.name)
             made = BucketPart(
                 table=part.table, path=part.path, rows=part.rows, bytes=part.size, version=part.version,
                 base=catalog.serial, sha256=sha256,

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tripos_compiler.source import dataclass
 from tripos_warehouse.query import duckdb
-from tripos_warehouse.store import broken, is_plain, sha256_of
+from tripos_warehouse.store import altered, is_plain, sha256_of, stem_of
 
 LEAST_BYTES = 1_000_000
 """Of a part of fewer bytes nothing is kept: to look for its file would take as long as to read it."""
@@ -48,7 +48,7 @@ class PartFiles:
     def verify(self, part: Path) -> None:
         """Hold a part to its digest, of which a file is to be made. Raises `StoreError` S0103, and `OSError`."""
         if sha256_of(part) != self.digests[part]:
-            raise broken(part, "its content is not what was written: bytes of it have changed")
+            raise altered(part, stem_of(part))
 
     def read(self, names: Mapping[Path, str]) -> dict[Path, Path]:
         """Return the file of each part that has one, whose content is what its name says. Makes the folder. Raises
