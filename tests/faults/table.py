@@ -68,7 +68,7 @@ DISKS = (
 
 CLOCKS = (
     Row("the clock of the system jumps back and forth", "no result changes; nothing is asked again", "faults/test_clocks.py::test_a_clock_that_jumps_back_and_forth_changes_no_result"),
-    Row("a machine's clock is days off, or goes back", "what is committed later counts as later", "faults/test_clocks.py::test_what_is_committed_later_counts_whatever_the_clocks_say"),
+    Row("a machine's clock is days off, or goes back", "a later commit counts as later", "faults/test_clocks.py::test_what_is_committed_later_counts_whatever_the_clocks_say"),
     Row("the clock goes back between two runs", "the later run is still the latest", "faults/test_clocks.py::test_the_latest_run_is_the_one_that_began_last"),
     Row("times of files in the past or the future", "all is read; only old leftovers are removed", "faults/test_clocks.py::test_files_from_another_time_are_read_and_only_old_rubbish_goes"),
     Row("a process that is stopped longer than a timeout", "goes on; the next run asks for calls that timed out", "faults/test_clocks.py::test_a_process_that_is_stopped_longer_than_its_timeout_loses_no_row"),
