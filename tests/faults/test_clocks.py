@@ -139,7 +139,7 @@ def test_a_process_that_is_stopped_keeps_its_claims_and_nothing_is_asked_twice(
 
 
 @given(st.lists(st.integers(-(10**6), 10**6), min_size=2, max_size=8), st.integers(0, 9))
-@settings(max_examples=sized(10, 500), deadline=None)
+@settings(max_examples=sized(10, 60), deadline=None)
 def test_what_is_committed_later_counts_whatever_the_clocks_say(shifts: list[int], fold: int) -> None:
     """Each commit is of a machine whose clock is some minutes off; sometimes one compacts between them."""
     with tempfile.TemporaryDirectory() as folder:

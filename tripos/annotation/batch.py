@@ -206,7 +206,7 @@ def get_batch(store: Store, name: str) -> Batch:
                 f"the store at `{store.place}` has no record of the batch `{name}`",
                 "name the store that the file was made from with `--store`",
             )
-        said = unsealed(content)
+        said = unsealed(content, required=False)
         if said.pop("format") != FORMAT:
             raise Failure(
                 "S0704", f"the record of the batch `{name}` is of another format than `{FORMAT}`", "update Tripos"

@@ -166,7 +166,7 @@ def read_commit(path: Path) -> Commit:
             _check_format(path, _Format.model_validate_json(content).format)
             raise
         _check_format(path, body.format)
-        unsealed(content)
+        unsealed(content, required=any(each.sha256 is not None for each in body.parts))
         parts = tuple(
             ParquetPart(each.table, each.path, each.rows, each.bytes, each.version, each.sha256) for each in body.parts
         )

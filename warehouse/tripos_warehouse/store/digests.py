@@ -78,14 +78,15 @@ def sealed(body: Mapping[str, Any], *, lines: bool = True) -> bytes:
     return orjson.dumps({**body, SEAL: _seal(body)}, option=option)
 
 
-def unsealed(content: bytes) -> dict[str, Any]:
+def unsealed(content: bytes, *, required: bool = True) -> dict[str, Any]:
     """Return the object that these bytes hold, without its seal. One that was written before there were seals has
-    none. Raises `ValueError` where they hold no object, or another one than was sealed."""
+    none, which is no fault unless it is `required`. Raises `ValueError` where they hold no object, or another one than
+    was sealed."""
     body = orjson.loads(content)
     if not isinstance(body, dict):
         raise ValueError("it holds no object")
     seal = body.pop(SEAL, None)
-    if seal is not None and seal != _seal(body):
+    if seal != _seal(body) and (required or seal is not None):
         raise ValueError("its content is not what was written")
     return body
 

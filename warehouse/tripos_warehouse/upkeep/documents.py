@@ -58,7 +58,7 @@ def damaged_annotations(store: Store) -> Iterator[StoreError]:
     what was written. Raises what `Objects.get` does."""
     for name in list_documents(store, ANNOTATIONS, ".json"):
         try:
-            unsealed(read_document(store, ANNOTATIONS, name) or b"")
+            unsealed(read_document(store, ANNOTATIONS, name) or b"", required=False)
         except (OSError, ValueError) as error:
             place, why = f"{store.place}/{ANNOTATIONS}/{name}", " ".join(str(error).split())
             yield StoreError("S0401", f"`{place}` is unreadable ({why})", "restore the file from a backup of the store")
