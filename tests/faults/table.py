@@ -32,9 +32,11 @@ ADDRESSES = (
 """Faults of the way to a server, and of many calls."""
 
 DISKS = (
-    Row("full: journal", "the run stops (S0102); rows in memory go with the next flush", "warehouse/test_journal.py::test_a_full_disk_under_keep_is_an_error_and_the_rows_go_with_a_later_flush"),
+    Row("full: journal", "the run stops (S0102); replies to calls under way go into reserved room", "warehouse/test_journal.py::test_a_disk_that_is_full_takes_what_is_under_way_into_the_room_that_was_reserved"),
+    Row("full: journal and reserved room", "rows stay in memory and go with the next flush", "warehouse/test_journal.py::test_a_full_disk_under_keep_is_an_error_and_the_rows_go_with_a_later_flush"),
+    Row("full: everything, until the run ends", "the run says how many results were not written; the next run asks for them again", "warehouse/test_journal.py::test_what_no_disk_takes_is_counted"),
     Row("full: new journal", "the run stops (S0102); rows stay in memory", "warehouse/test_journal.py::test_no_room_for_a_journal_keeps_rows_in_memory"),
-    Row("full: half a line of the journal", "the rows before it are kept", "warehouse/test_journal.py::test_half_a_line_does_not_swallow_the_next_one"),
+    Row("full: half a line of the journal", "is taken back; the rows before it are kept", "warehouse/test_journal.py::test_half_a_line_does_not_swallow_the_next_one"),
     Row("full: a part", "earlier commits are kept; nothing half is left", "warehouse/test_store.py::test_a_disk_that_refuses_a_part_keeps_earlier_commits"),
     Row("full: a commit", "no part without a commit is left", "warehouse/test_store.py::test_a_disk_that_refuses_the_commit_leaves_no_part"),
     Row("full: the end of a run", "the summary is printed; the next run asks the rest", "command/test_run.py::test_a_run_that_the_disk_ends_still_sums_up_what_it_asked"),
@@ -49,9 +51,12 @@ DISKS = (
     Row("a commit that is written and reported as failed", "is not written twice", "warehouse/test_journal.py::test_a_commit_that_was_written_and_reported_as_failed_is_not_written_again"),
     Row("a part that is gone or cut short", "is named (S0103); the rest is read", "warehouse/test_store.py::test_a_part_that_is_gone_or_cut_short_is_named"),
     Row("a part of rubbish", "is named (S0103)", "warehouse/test_store.py::test_a_part_of_rubbish_is_named"),
-    Row("a journal that is cut at any byte", "every whole line is kept", "faults/test_disks.py::test_a_journal_that_is_cut_anywhere_gives_the_lines_that_are_whole"),
-    Row("a row of the journal that is damaged", "is set aside (S0404); the rest is kept", "warehouse/test_damaged_stores.py::test_one_bad_row_of_a_journal_is_set_aside_and_the_rest_is_there"),
-    Row("a changed byte in any file", "is told by `store check`", "warehouse/test_damaged_stores.py::test_bytes_that_changed_in_any_file_are_told"),
+    Row("a journal that is cut at any byte", "every whole line is kept; a line that breaks off is told (S0404)", "faults/test_disks.py::test_a_journal_that_is_cut_anywhere_gives_the_lines_that_are_whole"),
+    Row("a row of the journal that is damaged or has changed", "is set aside (S0404); the rest is kept", "warehouse/test_damaged_stores.py::test_one_bad_row_of_a_journal_is_set_aside_and_the_rest_is_there"),
+    Row("a bit that flips in a part, a commit, a journal or a record", "`store check` fails and names the file", "warehouse/test_changed_bytes.py::test_check_fails_or_all_contents_are_the_same"),
+    Row("a bit that flips in what is kept for the next command", "it is made again", "warehouse/test_changed_bytes.py::test_every_bit_of_every_file_that_flips_is_told_or_has_no_effect"),
+    Row("a part that changed is compacted, merged, mirrored, exported or uploaded", "is refused or left out (S0103)", "warehouse/test_changed_bytes.py::test_what_writes_rows_once_more_refuses_a_part_that_changed"),
+    Row("a file that changed in the copy of a bucket", "is fetched again", "bucket/test_copies.py::test_a_copy_that_changed_is_mended_when_it_is_opened"),
     Row("the folder of the store behind a link", "is used", "warehouse/test_untrusted.py::test_the_folder_of_a_store_itself_may_lie_behind_a_link"),
     Row("a part that is a link or a pipe", "is not read", "warehouse/test_untrusted.py::test_a_part_that_is_a_link_is_not_read"),
     Row("no locks", "every claim is given; two runs at a time may ask twice", "warehouse/test_claims.py::test_where_there_are_no_locks_every_claim_is_had"),
@@ -63,6 +68,8 @@ DISKS = (
 
 CLOCKS = (
     Row("the clock of the system jumps back and forth", "no result changes; nothing is asked again", "faults/test_clocks.py::test_a_clock_that_jumps_back_and_forth_changes_no_result"),
+    Row("a machine's clock is days off, or goes back", "a later commit counts as later", "faults/test_clocks.py::test_what_is_committed_later_counts_whatever_the_clocks_say"),
+    Row("the clock goes back between two runs", "the later run is still the latest", "faults/test_clocks.py::test_the_latest_run_is_the_one_that_began_last"),
     Row("times of files in the past or the future", "all is read; only old leftovers are removed", "faults/test_clocks.py::test_files_from_another_time_are_read_and_only_old_rubbish_goes"),
     Row("a process that is stopped longer than a timeout", "goes on; the next run asks for calls that timed out", "faults/test_clocks.py::test_a_process_that_is_stopped_longer_than_its_timeout_loses_no_row"),
     Row("a process that is stopped while another one waits", "keeps its claims; nothing is asked twice", "faults/test_clocks.py::test_a_process_that_is_stopped_keeps_its_claims_and_nothing_is_asked_twice"),

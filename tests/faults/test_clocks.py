@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -13,21 +14,24 @@ from itertools import cycle
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from tests.conftest import Command
 from tests.faults.conftest import RUN, rows_of, write
 from tests.faults.server import GOOD, FaultServer, Writer, serving
-from tests.warehouse.keeping import PRINTS, committed, name, unit
+from tests.lengths import sized
+from tests.warehouse.keeping import PRINTS, committed, name, sample, unit
 from tripos_warehouse.ledger.opening import open_ledger
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.upkeep import collect
+from tripos_warehouse.upkeep import collect, compact
+from tripos_warehouse.views import connect
 
 DAYS = (0, 400, -400, 3, -3)
 
 
-def jumping() -> type[datetime]:
-    """Return a clock that is days before or after, each time that it is asked."""
-    shifts = cycle(DAYS)
+def jumping(*days: float) -> type[datetime]:
+    """Return a clock that is days before or after, another number each time that it is asked."""
+    shifts = cycle(days)
 
     class Jumping(datetime):
         @classmethod
@@ -40,8 +44,8 @@ def jumping() -> type[datetime]:
 def test_a_clock_that_jumps_back_and_forth_changes_no_result(
     bench: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("tripos.api.job", "tripos.api.run", "tripos_runtime.drivers.engine", "tripos_warehouse.store.store"):
-        monkeypatch.setattr(f"{module}.datetime", jumping())
+    for module in ("tripos.api.run", "tripos_runtime.drivers.engine", "tripos_warehouse.store.store"):
+        monkeypatch.setattr(f"{module}.datetime", jumping(*DAYS))
     with serving({}) as server:
         write(bench, f"http://127.0.0.1:{server.port}/v1", "one", "two", "three")
         first = tripos(*RUN)
@@ -132,3 +136,36 @@ def test_a_process_that_is_stopped_keeps_its_claims_and_nothing_is_asked_twice(
     assert (first.wait(), second.wait()) == (0, 0)
     assert server.asked == {"one": 1, "held": 1}
     assert {row["question"] for row in rows_of(tripos)} == {"one", "held"}
+
+
+@given(st.lists(st.integers(-(10**6), 10**6), min_size=2, max_size=8), st.integers(0, 9))
+@settings(max_examples=sized(10, 60), deadline=None)
+def test_what_is_committed_later_counts_whatever_the_clocks_say(shifts: list[int], fold: int) -> None:
+    """Each commit is of a machine whose clock is some minutes off; sometimes one compacts between them."""
+    with tempfile.TemporaryDirectory() as folder:
+        for number, minutes in enumerate(shifts):
+            shift = timedelta(minutes=minutes)
+            store = Store.open(folder, create=True, clock=lambda shift=shift: datetime.now(UTC) + shift)  # type: ignore[misc]
+            store.append({"samples": [sample(1, reply=f"try {number}")]})
+            if number == fold:
+                compact(store)
+            [row] = store.rows("samples", [name("sample", 1)]).values()
+            assert row["reply"] == f"try {number}"
+            with connect(Store.open(folder, create=False)) as connection:
+                assert connection.execute("select reply from samples").fetchall() == [(f"try {number}",)]
+        times = [commit.written_at for commit in Store.open(folder, create=False).commits()]
+        assert times == sorted(set(times))
+
+
+def test_the_latest_run_is_the_one_that_began_last(
+    bench: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the clock went back by hours between two runs."""
+    with serving({}) as server:
+        write(bench, f"http://127.0.0.1:{server.port}/v1", "one", "two", "three")
+        runs = []
+        for days in (0, -0.2, -30):
+            monkeypatch.setattr("tripos_warehouse.store.store.datetime", jumping(days))
+            runs.append(tripos(*RUN).data["run_id"])
+            listed = [run["run_id"] for run in tripos("list", "--json").data]
+            assert listed == runs[::-1]

@@ -22,12 +22,14 @@ from tests.fuzz.mutators import mutated, mutated_json, mutated_lines, written
 from tests.fuzz.trying import BrokenRule, Refused
 from tests.warehouse.bound import bound
 from tests.warehouse.keeping import unit
+from tests.warehouse.rewriting import change_parts
 from tests.warehouse.small_run import START, rows_of_run, small_plan
 from tripos.cli.main import run_command
 from tripos.runs import open_recording
 from tripos_compiler.plan import Plan
 from tripos_warehouse.store import Store
 from tripos_warehouse.store.commits import read_commit
+from tripos_warehouse.store.digests import SEAL, sealed
 from tripos_warehouse.store.journal import JOURNAL_FORMAT, read_segment, to_line
 from tripos_warehouse.store.rows import to_arrow
 from tripos_warehouse.store.schemas import TABLES
@@ -128,12 +130,14 @@ def template() -> Path:
     store.append(bound(rows_of_run(small_plan(), "r1")), "first")
     store.append(bound(rows_of_run(small_plan(), "r2", minutes=9, value=lambda model, item: 7.0 - model)), "second")
     for commit in sorted((root / "commits").glob("*.json")):
-        text = commit.read_text("utf-8")
-        for part in json.loads(text)["parts"]:
-            name = f"parts/{part['table']}/{commit.stem}.{'0' * 12}.parquet"
+        stem = commit.stem
+
+        def rename(part: dict[str, Any], stem: str = stem) -> None:
+            name = f"parts/{part['table']}/{stem}.{'0' * 12}.parquet"
             (root / part["path"]).rename(root / name)
-            text = text.replace(part["path"], name)
-        commit.write_text(text, "utf-8")
+            part["path"] = name
+
+        change_parts(commit, rename)
     (root / KEPT).parent.mkdir(exist_ok=True)
     (root / KEPT).write_bytes(journal_seeds()[0])
     return root
@@ -151,7 +155,17 @@ def mutated_file(random: Random, data: bytes, others: Sequence[bytes]) -> bytes:
     """Return a file of a store with changes; its place stays."""
     head, _, body = data.partition(b"\n")
     mutate = mutated_lines if b".jsonl" in head else mutated_json if b".json" in head else mutated
-    return head + b"\n" + mutate(random, body, [body])
+    return head + b"\n" + _sealed_again(random, mutate(random, body, [body]))
+
+
+def _sealed_again(random: Random, body: bytes) -> bytes:
+    """Return a file with a seal that fits, half of the time where it has one: or every change would be refused by the
+    same line."""
+    try:
+        found = orjson.loads(body)
+        return sealed({name: found[name] for name in found if name != SEAL}) if random.random() < 0.5 else body
+    except (ValueError, TypeError):
+        return body
 
 
 def open_store(data: bytes) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -16,6 +15,7 @@ from tests.reuse.counting import Bench, Ran, difference, results
 from tests.reuse.edits import EDITS
 from tests.reuse.quiz import MODELS, ROLES, files
 from tests.reuse.test_reuse import plain, ran
+from tests.warehouse.rewriting import take_as_written
 
 NAMES = tuple(EDITS)
 SAMPLED = NAMES[:: sized(39, 3)]
@@ -138,19 +138,13 @@ def test_a_damaged_part_of_another_store_is_told_and_its_calls_are_made(damage: 
 
 
 def rewrite(path: Path, **columns: Callable[[list[Any]], list[Any]]) -> None:
-    """Write columns of a part anew, and correct its size in the commit that lists it."""
+    """Write columns of a part anew, and correct what the commit that lists it says of it."""
     content = pq.read_table(path)
     for name, change in columns.items():
         place = content.schema.get_field_index(name)
         content = content.set_column(place, name, pa.array(change(content[name].to_pylist())))
     pq.write_table(content, path)
-    for commit in path.parents[2].glob("commits/*.json"):
-        told = orjson.loads(commit.read_bytes())
-        for part in told["parts"]:
-            if part["path"].endswith(path.name):
-                part["bytes"] = path.stat().st_size
-                commit.chmod(0o644)
-                commit.write_bytes(orjson.dumps(told))
+    take_as_written(path.parents[2])
 
 
 @pytest.mark.parametrize(

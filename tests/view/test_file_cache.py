@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -81,11 +82,12 @@ def test_another_place_and_another_installation_take_nothing(
 def test_a_link_in_a_store_leads_nowhere(tmp_path: Path, what: str) -> None:
     secret = tmp_path / "elsewhere/runs"
     secret.mkdir(parents=True)
-    (secret / "about.json").write_text("secret")
+    name = f"about.json.{hashlib.sha256(b'secret').hexdigest()}"
+    (secret / name).write_text("secret")
     lasting = tmp_path / "results/cache/view"
-    place = lasting / "abc/runs/about.json"
+    place = lasting / "abc/runs" / name
     link, target = {
-        "file": (place, secret / "about.json"),
+        "file": (place, secret / name),
         "folder": (place.parent, secret),
         "state": (place.parent.parent, secret.parent),
     }[what]
@@ -96,7 +98,7 @@ def test_a_link_in_a_store_leads_nowhere(tmp_path: Path, what: str) -> None:
     if what != "file":
         written = files.write("abc", "runs/about.json", lambda path: path.write_text("mine"))
         assert written.is_relative_to(tmp_path / "made") and files.read("abc", "runs/about.json") == b"mine"
-    assert (secret / "about.json").read_text() == "secret"
+    assert (secret / name).read_text() == "secret"
 
 
 def test_a_store_that_takes_nothing_is_shown_all_the_same(another: Any, lasting: Path) -> None:
@@ -113,7 +115,7 @@ def test_a_damaged_store_keeps_nothing(another: Any, lasting: Path, ran: Path, t
         lambda: Store.open(ran / "results", create=False, tolerant=True), tmp_path / "made", lasting=lasting
     )
     assert view.json(f"runs/{run_of(view)}/about.json") is not None
-    assert not list(lasting.glob("*/runs/*/about.json"))
+    assert not list(lasting.glob("*/runs/*/about.json.*"))
 
 
 def test_marks_are_the_means_of_scores_by_metric_and_evaluator(another: Any, tripos: Command) -> None:

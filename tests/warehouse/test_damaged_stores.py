@@ -23,8 +23,10 @@ import tripos
 from tests.conftest import ITEMS, QUIZ
 from tests.lengths import ALL, sized, spread
 from tests.warehouse.keeping import PRINTS, die, score, unit
+from tests.warehouse.rewriting import journal_line, take_as_written, write_commit
 from tripos.cli.main import run_command
 from tripos_warehouse.ledger.opening import open_ledger
+from tripos_warehouse.store.digests import SEAL, sealed
 from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
 
@@ -128,10 +130,10 @@ def put(value: Any, path: tuple[Any, ...], new: Any) -> Any:
 
 
 def nullable(path: tuple[Any, ...]) -> bool:
-    """Return true if the place is one of a column that may be empty: `table, row, column` of a journal line."""
-    if len(path) == 3 and path[0] in TABLES and path[2] in TABLES[path[0]].schema.names:
-        return bool(TABLES[path[0]].schema.field(path[2]).nullable)
-    return len(path) > 3  # what a map holds
+    """Return true if the place is one of a column that may be empty: `rows, table, row, column` of a journal line."""
+    if len(path) == 4 and path[1] in TABLES and path[3] in TABLES[path[1]].schema.names:
+        return bool(TABLES[path[1]].schema.field(path[3]).nullable)
+    return len(path) > 4  # what a map holds
 
 
 @given(data=st.data())
@@ -151,7 +153,12 @@ def test_a_value_of_another_kind_in_any_file_is_told(copied: Any, data: st.DataO
         for key in spot:
             was = was[key]
         others = [each for each in KINDS if kind(each) is not kind(was) and not (each is None and nullable(spot))]
-        lines[place] = json.dumps(put(body, spot, data.draw(st.sampled_from(others)))).encode()
+        body = put(body, spot, data.draw(st.sampled_from(others)))
+        lines[place] = json.dumps(body).encode()
+        if isinstance(body, dict) and "rows" in body and spot[:1] == ("rows",):
+            lines[place] = journal_line(json.dumps(body["rows"]).encode())
+        elif isinstance(body, dict) and name.startswith("commits/") and spot != (SEAL,):
+            lines[place] = sealed({field: value for field, value in body.items() if field != SEAL})
         path.write_bytes(b"\n".join(lines) + b"\n")
         shown = figure(root)
         assert shown.out == whole.out or shown.err, shown
@@ -199,7 +206,9 @@ def test_bytes_that_changed_in_any_file_are_told(copied: Any, data: st.DataObjec
         4,
     ),
 )
-def test_one_bad_row_of_a_journal_is_set_aside_and_the_rest_is_there(template: Path, line: bytes) -> None:
+@pytest.mark.parametrize("seal", [True, False])
+def test_one_bad_row_of_a_journal_is_set_aside_and_the_rest_is_there(template: Path, line: bytes, seal: bool) -> None:
+    line = journal_line(line) if seal else line
     [path] = (template / "journal").glob("*.jsonl")
     path.write_bytes(path.read_bytes() + line + b"\n")
     shown = ask(template, "select count(*) as n from scores")
@@ -209,10 +218,21 @@ def test_one_bad_row_of_a_journal_is_set_aside_and_the_rest_is_there(template: P
     assert aside.read_bytes() == line + b"\n"
 
 
+@pytest.mark.parametrize("header", [b'{"format":7}', b"[]", b"x"])
+def test_a_journal_whose_first_line_is_damaged_is_committed(template: Path, header: bytes) -> None:
+    [path] = (template / "journal").glob("*.jsonl")
+    path.write_bytes(b"\n".join([header, *path.read_bytes().split(b"\n")[1:]]))
+    shown = ask(template, "select count(*) as n from scores")
+    assert shown.code == 0 and "error[S0404]: 1 line of kept rows" in shown.err
+    assert json.loads(shown.out)[0]["n"] == 16 + 2
+    assert say("store", "check", "--store", str(template)).code == 1
+
+
 @pytest.mark.parametrize(
-    "header", spread([b'{"format":"tripos.journal/1","versions":{"scores":"5"}}', b'{"format":7}', b"[]", b"x"], 2)
+    "header",
+    [b'{"format":"tripos.journal/1","versions":{}}', b'{"format":"tripos.journal/2","versions":{"scores":"5"}}'],
 )
-def test_a_journal_with_a_strange_header_is_left_and_told(template: Path, header: bytes) -> None:
+def test_a_journal_of_another_tripos_is_left_and_told(template: Path, header: bytes) -> None:
     [path] = (template / "journal").glob("*.jsonl")
     path.write_bytes(b"\n".join([header, *path.read_bytes().split(b"\n")[1:]]))
     shown = say("list", "--store", str(template))
@@ -227,7 +247,7 @@ def test_a_damaged_commit_is_left_out_and_told_and_who_writes_stops(template: Pa
     path = template / "commits" / "second.json"
     body = json.loads(path.read_text())
     body["parts"][0] |= change
-    path.write_text(json.dumps(body))
+    write_commit(path, body)
     shown = say("list", "--json", "--store", str(template))
     assert shown.code == 0 and "error[S0402]" in shown.err and "what it held is left out" in shown.err
     assert [run["run_id"] for run in json.loads(shown.out)] == ["r1"]
@@ -253,8 +273,7 @@ def rewrite(root: Path, table: str, column: str, values: Callable[[list[Any]], l
     content = content.set_column(place, pa.field(column, pa.array(new).type), pa.array(new))
     (root / part["path"]).unlink()
     pq.write_table(content, root / part["path"])
-    part["bytes"] = (root / part["path"]).stat().st_size
-    path.write_text(json.dumps(body))
+    take_as_written(root)
 
 
 @pytest.mark.parametrize(
@@ -314,7 +333,6 @@ def test_verbs_that_write_name_the_damaged_part(
                 new = content.set_column(place, pa.field(column, pa.string()), pa.array([value] * len(content)))
                 file.unlink()
                 pq.write_table(new, file)
-                part["bytes"] = file.stat().st_size
-        path.write_text(json.dumps(body))
+    take_as_written(Path("results"))
     said = say("annotate", "--role", "judge", "--name", "anna", "-o", "anna.xlsx", "--store", "results")
     assert said.code == 2 and "error[S0103]" in said.err

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.warehouse.keeping import AT, PRINTS, die, sample, score, unit
+from tests.warehouse.rewriting import take_as_written, write_commit
 from tripos_warehouse.ledger.opening import open_ledger
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.upkeep.checking import Checkup, check_store
@@ -95,7 +96,7 @@ def change_commit(store: Store, name: str, **changes: object) -> Store:
     path = store.root / "commits" / f"{name}.json"
     body = json.loads(path.read_text())
     body["parts"][0] |= changes
-    path.write_text(json.dumps(body))
+    write_commit(path, body)
     return Store.open(store.root, create=False)
 
 
@@ -112,7 +113,8 @@ def test_a_part_with_a_strange_column_is_told(store: Store) -> None:
     content = pq.read_table(path)
     path.unlink()
     pq.write_table(content.append_column("colour", [["red"]]), path)
-    found = check_store(change_commit(store, commit.name, bytes=path.stat().st_size))
+    take_as_written(store.root)
+    found = check_store(Store.open(store.root, create=False))
     assert codes(found) == ["S0401"]
     assert "has a column `colour`" in found.damages[0].message
 

@@ -16,7 +16,7 @@ from tests.warehouse.keeping import PRINTS, committed, die, name, sample, score,
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger.opening import open_ledger
 from tripos_warehouse.store import commits, journal
-from tripos_warehouse.store.journal import JournalSegment, segments
+from tripos_warehouse.store.journal import JournalSegment, Reserve, segments
 from tripos_warehouse.store.store import Store
 
 
@@ -126,7 +126,7 @@ def test_a_value_that_fits_no_column_is_set_aside_and_the_rest_committed(store: 
     again = Store.open(store.root, create=False)
     assert samples(again) == named(1, 3)
     [aside] = (store.root / "journal" / "rejected").iterdir()
-    assert orjson.loads(aside.read_bytes())["scores"][0]["value"] == "seven"
+    assert orjson.loads(aside.read_bytes())["rows"]["scores"][0]["value"] == "seven"
 
 
 def test_the_journal_of_a_newer_tripos_is_left_to_it(store: Store) -> None:
@@ -275,3 +275,69 @@ def test_without_locks_a_journal_is_left_for_an_hour(store: Store, monkeypatch: 
     ledger.keep(unit(2))
     ledger.flush()
     assert set(samples(store)) == set(named(1, 2))
+
+
+def test_a_disk_that_is_full_takes_what_is_under_way_into_the_room_that_was_reserved(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first write that finds no room says so, and is kept; those that follow are kept without a word."""
+    ledger = open_ledger(store, PRINTS)
+    ledger.keep(unit(1))
+    append, free, room = JournalSegment.append, Reserve.free, [0]
+
+    def append_if_there_is_room(self: JournalSegment, line: bytes) -> None:
+        if room[0] < len(line):
+            full()
+        room[0] -= len(line)
+        append(self, line)
+
+    def give_room(self: Reserve) -> bool:
+        room[0] += 5000
+        return free(self)
+
+    monkeypatch.setattr(JournalSegment, "append", append_if_there_is_room)
+    monkeypatch.setattr(Reserve, "free", give_room)
+    with pytest.raises(StoreError, match=r"S0102: .*the disk is full"):
+        ledger.keep(unit(2))
+    ledger.keep(unit(3))
+    die(ledger)
+    assert sorted(samples(Store.open(store.root, create=False))) == sorted(named(1, 2, 3))
+
+
+def test_what_no_disk_takes_is_counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = open_ledger(store, PRINTS)
+    ledger.keep(unit(1))
+    monkeypatch.setattr(JournalSegment, "append", full)
+    monkeypatch.setattr("tripos_warehouse.store.store.write_part", full)
+    for number in (2, 3):
+        with pytest.raises(StoreError, match="S0102"):
+            ledger.keep(unit(number))
+    with pytest.raises(StoreError, match="S0102"):
+        ledger.close()
+    assert ledger.lost == 2
+
+
+def test_half_a_line_is_taken_back(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = open_ledger(store, PRINTS)
+    ledger.keep(unit(1))
+    before = path_of(store).read_bytes()
+    write = journal.os.write
+
+    def half(file: int, content: bytes) -> int:
+        write(file, content[: len(content) // 2])
+        full()
+        return 0
+
+    with monkeypatch.context() as patch:
+        patch.setattr(journal.os, "write", half)
+        with pytest.raises(OSError, match="No space"):
+            assert ledger._batch.segment is not None
+            ledger._batch.segment.append(b"a line of some length\n")
+    assert path_of(store).read_bytes() == before
+
+
+def test_the_reserve_takes_room_and_goes_with_its_owner(store: Store) -> None:
+    (store.root / "journal").mkdir(exist_ok=True)
+    reserve = Reserve(store.root)
+    assert list((store.root / "journal").iterdir()) == []  # it has no name
+    assert (reserve.free(), reserve.free()) == (True, False)

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.warehouse.keeping import unit
+from tests.warehouse.rewriting import take_as_written
 from tripos.cli.main import run_command
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import TABLES, Store
@@ -153,13 +154,7 @@ def older(root: Path, parts: Any, column: str) -> None:
     path = root / part.path
     path.chmod(0o644)
     pq.write_table(pq.read_table(path).drop_columns([column]), path)
-    for commit in (root / "commits").iterdir():
-        told = json.loads(commit.read_text("utf-8"))
-        for each in told["parts"]:
-            if each["path"] == part.path:
-                each["bytes"] = path.stat().st_size
-        commit.chmod(0o644)
-        commit.write_text(json.dumps(told), "utf-8")
+    take_as_written(root)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -90,7 +90,7 @@ def test_keys_and_values_are_those_of_the_rows_after_any_history(seed: int) -> N
             with connect(store) as connection:
                 for table in ("samples", "scores", "items"):
                     key = TABLES[table].key
-                    found = part_keys.has_doubles(connection.database, store.root, table, store.parts(table), key)
+                    found = part_keys.has_doubles(connection.database, store, table, store.parts(table), key)
                     assert found == doubled(store, table)
 
 
@@ -131,13 +131,14 @@ def test_an_opening_without_a_commit_reads_no_key(full: Store, monkeypatch: pyte
 def test_keys_are_what_doubles_are_looked_for_in(full: Store) -> None:
     """Keys of another part, under the name of a part's, are doubles of that one: no key of the part was read for it."""
     key, (part,) = TABLES["samples"].key, full.parts("samples")
-    kept = part_keys.key_files(full.root, key)
+    kept = part_keys.key_files(full, key)
     [own] = kept.read({part: kept.name(part)}).values()
     full.append(rows_of_run(small_plan(), "r2", ("m3",), items=8, minutes=1))
     added = next(each for each in full.parts("samples") if each != part)
+    kept = part_keys.key_files(full, key)
     kept.write(kept.name(added), np.fromfile(own, "<u8").tofile)
     with connect(full) as connection:
-        assert part_keys.has_doubles(connection.database, full.root, "samples", [part, added], key)
+        assert part_keys.has_doubles(connection.database, full, "samples", [part, added], key)
     assert not doubled(full, "samples")
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from tests.warehouse.bound import bound
 from tests.warehouse.keeping import sample
+from tests.warehouse.rewriting import change_parts
 from tests.warehouse.writer import Writer
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import commits, store as store_module
@@ -241,10 +242,7 @@ def test_a_damaged_commit_is_named(store: Store) -> None:
 def test_a_newer_store_commit_or_table_is_refused(store: Store, run_rows: Build) -> None:
     commit = store.append(run_rows("r1"))
     path = store.root / "commits" / f"{commit.name}.json"
-    body = json.loads(path.read_text())
-    for part in body["parts"]:
-        part["version"] += 1
-    path.write_text(json.dumps(body))
+    change_parts(path, lambda part: part.update(version=part["version"] + 1))
     with pytest.raises(StoreError, match=f"S0104: `scores` has version {TABLES['scores'].version + 1}"):
         Store.open(store.root, create=False).parts("scores")
     path.write_text(json.dumps({"format": "tripos.commit/9"}))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.warehouse.keeping import PRINTS, name, sample, unit
+from tests.warehouse.rewriting import change_parts, take_as_written
 from tripos_warehouse.ledger.opening import open_ledger
 from tripos_warehouse.store.parts import conform
 from tripos_warehouse.store.schemas import TABLES
@@ -32,9 +32,8 @@ def old(store: Store) -> Store:
     path.unlink()
     pq.write_table(content, path)
     listed = store.root / "commits" / f"{commit.name}.json"
-    body = json.loads(listed.read_text())
-    body["parts"][0] |= {"version": 1, "bytes": path.stat().st_size}
-    listed.write_text(json.dumps(body))
+    change_parts(listed, lambda part: part.update(version=1))
+    take_as_written(store.root)
     return Store.open(store.root, create=False)
 
 
@@ -58,9 +57,8 @@ def test_a_column_that_an_old_key_lacks_is_null_in_it(store: Store, run_rows: Bu
     path.unlink()
     pq.write_table(content, path)
     listed = store.root / "commits" / f"{commit.name}.json"
-    body = json.loads(listed.read_text())
-    body["parts"][place] |= {"version": 1, "bytes": path.stat().st_size}
-    listed.write_text(json.dumps(body))
+    change_parts(listed, lambda part: part["table"] == "run_steps" and part.update(version=1))
+    take_as_written(store.root)
     old = Store.open(store.root, create=False)
     if also_new:
         old.append(run_rows("r2", ("m1", "m2"), minutes=1))

@@ -30,7 +30,7 @@ def kept(root: Path) -> StoreConnection:
 
 def _signed(body: dict[str, Any]) -> dict[str, Any]:
     """Return the kept file with its digest, as one who changes it by intention writes it."""
-    own = {name: value for name, value in body.items() if name not in ("sizes", "digest")}
+    own = {name: value for name, value in body.items() if name not in ("sizes", "digests", "digest")}
     return body | {"digest": view_cache._digest(own)}
 
 

@@ -6,16 +6,14 @@ It is recorded in the store, beside the results: the sheet and the page know row
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import orjson
-
 from tripos.ui import Failure
 from tripos_compiler.plan import digest
-from tripos_warehouse.store import HUMAN, Store
-from tripos_warehouse.upkeep import keep_document, list_documents, read_document
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store import HUMAN, Store, sealed, unsealed
+from tripos_warehouse.upkeep import ANNOTATIONS, keep_document, list_documents, read_document
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,6 @@ class Answers:
 
 
 FORMAT = "tripos.annotation/1"
-FOLDER = "annotations"
 
 
 @dataclass(frozen=True)
@@ -194,30 +191,29 @@ def save_batch(store: Store, batch: Batch) -> Batch:
 
     Raises `StoreError` S0102 where the disk refuses.
     """
-    text = orjson.dumps({"format": FORMAT, **asdict(batch)}, option=orjson.OPT_INDENT_2)
-    keep_document(store, FOLDER, f"{batch.batch}.json", text + b"\n")
+    keep_document(store, ANNOTATIONS, f"{batch.batch}.json", sealed({"format": FORMAT, **asdict(batch)}))
     return get_batch(store, batch.batch)
 
 
 def get_batch(store: Store, name: str) -> Batch:
     """Return the batch of that name. Raises `Failure` S0704 where the store has no readable record of it."""
-    place = f"{store.place}/{FOLDER}/{name}.json"
+    place = f"{store.place}/{ANNOTATIONS}/{name}.json"
     try:
-        content = read_document(store, FOLDER, f"{name}.json") if name.isalnum() else None
+        content = read_document(store, ANNOTATIONS, f"{name}.json") if name.isalnum() else None
         if content is None:
             raise Failure(
                 "S0704",
                 f"the store at `{store.place}` has no record of the batch `{name}`",
                 "name the store that the file was made from with `--store`",
             )
-        said = orjson.loads(content)
+        said = unsealed(content, required=False)
         if said.pop("format") != FORMAT:
             raise Failure(
                 "S0704", f"the record of the batch `{name}` is of another format than `{FORMAT}`", "update Tripos"
             )
         rows = tuple(map(_row, said.pop("rows")))
         return Batch(**said, rows=rows)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         told = " ".join(str(error).split())
         raise Failure(
             "S0704", f"`{place}` is unreadable ({told})", "copy it back from a backup of the store"
@@ -240,13 +236,17 @@ def _mark(said: Mapping[str, Any]) -> WantedGrade:
 def every_batch(store: Store) -> Iterator[Batch]:
     """Yield all batches that were handed out from a store, by name. Raises `Failure` S0704 where a record is
     unreadable."""
-    for name in list_documents(store, FOLDER, ".json"):
+    for name in list_documents(store, ANNOTATIONS, ".json"):
         yield get_batch(store, name.removesuffix(".json"))
 
 
 def copy_batches(source: Store, target: Store) -> None:
-    """Record the batches of another store that can be read, and that this one has not. Raises `StoreError` S0102 where
-    the disk refuses."""
-    for name in list_documents(source, FOLDER, ".json"):
-        with suppress(Failure):
-            save_batch(target, get_batch(source, name.removesuffix(".json")))
+    """Record the batches of another store that this one has not; one that cannot be read is left out, and the source
+    says so. Raises `StoreError` S0102 where the disk refuses."""
+    for name in list_documents(source, ANNOTATIONS, ".json"):
+        try:
+            batch = get_batch(source, name.removesuffix(".json"))
+        except Failure as error:
+            source.leave_out(StoreError("S0401", error.message, error.hint or ""))
+        else:
+            save_batch(target, batch)

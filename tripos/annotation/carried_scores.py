@@ -49,7 +49,7 @@ def carry_scores(store: Store, plan: Plan, run_id: str) -> int:
         scores = [*_by_people(connection, plan, run, said), *_imported(connection, plan, run, said)]
     found = difference(store, scores)
     if found.fresh:  # what was said stays as it is
-        store.append({"scores": rows_of(found, None, store.now)["scores"]})
+        store.append({"scores": rows_of(found, None, store.next_time())["scores"]})
     return len(found.fresh)
 
 

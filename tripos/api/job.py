@@ -9,12 +9,12 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tripos.releases import WORKING_TREE, RunOrigin
 from tripos.runs import RecordedBatches, run_row, step_rows, stored_media
 from tripos.ui import SOME_FAILED, Failure
+from tripos_compiler.diagnostics import counted
 from tripos_compiler.language import EvaluationStopped
 from tripos_compiler.plan import Grade, Plan
 from tripos_compiler.source import DataError, dataclass
@@ -138,13 +138,13 @@ class Job:
                 self._end(ending)
             except StoreError as error:  # what was asked is told all the same
                 ending = _failed(error)
-            return ending
         finally:
             for each in self.functions.values():
                 each.close()
             with _untold(ending):
                 ledger.close()
             self.source.reader.media.close()
+        return _with_losses(ending, ledger.lost)
 
     async def work(
         self, models: Mapping[str, Model], around: Around, share: Share, reader: CaseReader | None = None
@@ -155,13 +155,13 @@ class Job:
         ending: RunEnding | None = None
         try:
             ending = await self._call(ledger, models, around, share, reader)
-            return ending
         finally:
             for each in self.functions.values():
                 each.close()
             with _untold(ending):
                 ledger.close()
             self.source.reader.media.close()
+        return _with_losses(ending, ledger.lost)
 
     def _done(self, ledger: RunLedger) -> Mapping[str, Any] | None:
         """Return what an earlier run said of this work, if the store has every result of it and the list of its
@@ -275,7 +275,7 @@ class Job:
             chosen["withheld"] = withheld
         scenarios = selection.chosen(self.plan)
         names = [scenario.name for scenario in scenarios]
-        row = run_row(self.plan, self.binding, self.run_id, items_of, names, chosen, datetime.now(UTC))
+        row = run_row(self.plan, self.binding, self.run_id, items_of, names, chosen, self.store.next_time())
         steps = step_rows(self.plan, self.binding, self.run_id, scenarios) if items_of == self.run_id else []
         self.store.append({"runs": [row | self.origin.columns], "run_steps": steps})
 
@@ -291,7 +291,7 @@ class Job:
             "reused": sum(tally.reused.values()),
             "failed": sum(tally.failed.values()),
             "cost_usd": None if tally.cost_unknown else tally.cost_usd,
-            "finished_at": datetime.now(UTC),
+            "finished_at": self.store.next_time(),
             "settled": None if self.settled is None else json.dumps(self.settled, sort_keys=True),
         }
         with _untold(ending):
@@ -312,6 +312,15 @@ Around = Callable[[Job], contextlib.AbstractAsyncContextManager[None]]
 
 def _failed(error: StoreError) -> RunEnding:
     return RunEnding("failed", Failure(error.code, error.message, error.hint, SOME_FAILED))
+
+
+def _with_losses(ending: RunEnding, lost: int) -> RunEnding:
+    """Return the ending of a run with what is to be said of results that arrived and could be written nowhere."""
+    if not lost or ending.failure is None:
+        return ending
+    message = f"{ending.failure.message}; {counted(lost, 'result')} that arrived could not be written"
+    hint = "free some space and run the same command again: it asks for these once more, and for nothing that is kept"
+    return RunEnding(ending.status, Failure(ending.failure.code, message, hint, ending.failure.exit_code))
 
 
 def _untold(ending: RunEnding | None) -> contextlib.AbstractContextManager[None]:

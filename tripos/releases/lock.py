@@ -84,6 +84,7 @@ def served_in(store: Path, run_id: str | None = None) -> dict[str, list[str]]:
     """
     try:
         kept = Store.open(store, create=False)
+        kept.verify()
     except StoreError as error:
         if error.code == "S0101":
             return {}

@@ -2,11 +2,12 @@
 
 The folder may lie in a store, and a store may come from somebody else. So a file is taken only where it is a regular
 file and no folder above it is a link, and the name of a state is made of this installation and the place of the store:
-nobody who hands out a store knows it.
+nobody who hands out a store knows it. A file has the SHA-256 of its content in its name, to which it is held.
 """
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import os
 import shutil
@@ -19,7 +20,7 @@ from pathlib import Path
 import tripos_compiler
 import tripos_warehouse
 from tripos_compiler.diagnostics import reader_language
-from tripos_warehouse.store import Store, is_plain, lies_in
+from tripos_warehouse.store import Store, is_plain, lies_in, sha256_of
 
 STATES = 3
 """States that are kept: a page that began to read the tables of one can go on after the store has grown."""
@@ -53,15 +54,26 @@ class KeptFiles:
     def __init__(self, folder: Path, lasting: Path | None = None) -> None:
         self._folders = [each.parent.resolve() / each.name for each in (lasting, folder) if each is not None]
         self._seen: set[str] = set()
+        self._whole: dict[Path, int] = {}
+        """When each file was written that has the content that its name says."""
 
     def find(self, state: str, path: str) -> Path | None:
         """Return where a file lies, if it does."""
         for folder in self._folders:
-            found = folder / state / path
-            with suppress(OSError):
-                if is_plain(found) and lies_in(folder, found):
-                    return found
+            place = folder / state / path
+            for found in sorted(place.parent.glob(f"{glob.escape(place.name)}.*")):
+                with suppress(OSError):
+                    if is_plain(found) and lies_in(folder, found) and self._is_whole(found, place.name):
+                        return found
         return None
+
+    def _is_whole(self, path: Path, name: str) -> bool:
+        written_at = path.stat().st_mtime_ns
+        if self._whole.get(path) != written_at:
+            if path.name != f"{name}.{sha256_of(path)}":
+                return False
+            self._whole[path] = written_at
+        return True
 
     def read(self, state: str, path: str) -> bytes | None:
         """Return what is in a file, if there is one."""
@@ -90,11 +102,12 @@ class KeptFiles:
         try:
             make(Path(name))
             Path(name).chmod(0o644)
-            Path(name).replace(place)
+            named = place.with_name(f"{place.name}.{sha256_of(Path(name))}")
+            Path(name).replace(named)
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
-        return place
+        return named
 
     def _forget(self, folder: Path, state: str) -> None:
         """Remove the oldest states, once for each state that comes."""

@@ -51,6 +51,7 @@ def main(options: Namespace) -> int:
         return export_pairs(options)
     store = open_store(options)
     try:
+        store.verify()
         connection, run = connect_run(store, options.run)
         with connection:
             plan = get_selected(connection, run)

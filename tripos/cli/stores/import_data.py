@@ -107,7 +107,7 @@ def _bring_in(options: Namespace, store: Store, run_id: str, table: FileRows, fo
                 SOME_FAILED,
             )
         if not options.dry_run and (change.new or change.changed):
-            store.append(rows_of(change, table.source, store.now))
+            store.append(rows_of(change, table.source, store.next_time()))
             carry_to_other_runs(store, change.fresh)
             told["imported"] = True
     if not options.json:

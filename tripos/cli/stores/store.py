@@ -169,6 +169,9 @@ def _check(store: Store, options: Namespace) -> int:
     show_message(f"\n{counted(found.commits, 'commit')}{replaced}")
     if found.live:
         show_message(f"{counted(found.live, 'process')} at work: what it keeps is in the journal until it is committed")
+    if found.without_digest:
+        parts = counted(found.without_digest, "part")
+        show_message(f"{parts} of an earlier Tripos without a digest: `tripos store compact` gives them one")
     for damage in found.damages:
         show_diagnostic("error", damage.code, damage.message, damage.hint)
     show_message(f"{counted(len(found.damages), 'damage')} found" if found.damages else "the store is whole")

@@ -127,6 +127,7 @@ def gather_rows(
         return {}
     try:
         kept = Store.open(store, create=False)
+        kept.verify()
         with connect(kept) as connection:
             told = "roles, models, identities, fingerprints"
             query = f"select {told} from main.runs where benchmark = ? order by started_at desc"

@@ -15,13 +15,15 @@ FLUSH_BYTES = 32 * 2**20
 
 @dataclass
 class RowBatch:
-    """Rows on their way to one commit. `tried`: its commit may be there already."""
+    """Rows on their way to one commit. `tried`: its commit may be there already; `unwritten` lines of them are in no
+    journal, since the disk refused them."""
 
     segment: JournalSegment | None = None
     rows: dict[str, list[Row]] = field(default_factory=dict)
     count: int = 0
     size: int = 0
     tried: bool = False
+    unwritten: int = 0
 
     def add(self, rows: Mapping[str, Sequence[Row]], size: int) -> None:
         """Take rows, by table, of so many bytes in all."""

@@ -1,11 +1,12 @@
 """Indexes that runs made of what they look through, kept in the store for the runs that follow.
 
 What lies here can be made again at any time: a file that is missing, damaged or cannot be written costs time, and
-nothing else. A file appears whole, under its name, or not at all.
+nothing else. A file appears whole, under its name, or not at all, and ends with the SHA-256 of the rest.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 from contextlib import suppress
@@ -19,6 +20,7 @@ INDEX_CACHE_SUFFIX = ".npz"
 UNUSED_S = 30 * 24 * 3600.0
 """An index that nobody read for so long is taken away."""
 MOST_BYTES = 4 * 2**30
+_DIGEST_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,9 @@ class StoredIndexes:
             kept = read_plain(path, MOST_BYTES)
         except OSError:
             return None
+        kept, digest = kept[:-_DIGEST_BYTES], kept[-_DIGEST_BYTES:]
+        if hashlib.sha256(kept).digest() != digest:
+            return None
         with suppress(OSError):
             os.utime(path)  # it was of use
         return kept
@@ -52,6 +57,7 @@ class StoredIndexes:
             folder.mkdir(exist_ok=True)
             with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
                 file.write(kept)
+                file.write(hashlib.sha256(kept).digest())
             Path(file.name).replace(folder / f"{name}{INDEX_CACHE_SUFFIX}")
         except OSError:
             return

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from tripos_warehouse.errors import StoreError, unwritable
+from tripos_warehouse.errors import StoreError, is_full, unwritable
 from tripos_warehouse.ledger.batch import RowBatch
 from tripos_warehouse.ledger.draws import Draws, rows_of
 from tripos_warehouse.ledger.lookup import RowLookup
@@ -35,6 +35,7 @@ from tripos_warehouse.store import (
     Leases,
     Locks,
     Peers,
+    Reserve,
     Row,
     RowIndex,
     Store,
@@ -63,6 +64,9 @@ class RunLedger:
         self._fingerprints = frozenset(fingerprints)
         self._batch = RowBatch()
         self._closed: list[RowBatch] = []
+        self._reserve: Reserve | None = None
+        self.lost = 0
+        """Results that arrived and could be written nowhere, once the ledger is closed."""
         self._done: list[JournalSegment] = []
         self._fresh: dict[str, dict[str, Row]] = {}
         self._lookup = RowLookup()
@@ -210,8 +214,10 @@ class RunLedger:
     def keep(self, rows: Mapping[str, Sequence[Row]]) -> None:
         """Take rows that belong together, by table. When it returns they survive the death of this process.
 
-        Raises `StoreError`: S0105 for a row with wrong columns, which is not taken; S0102 where the disk refuses: the
-        rows stay in memory then, and a later `flush` may succeed.
+        Raises `StoreError`: S0105 for a row with wrong columns, which is not taken; S0102 where the disk refuses. Of a
+        disk that is full it is raised once: these rows, and those that follow, go into the room that was reserved for
+        them. Where that is used up, or the disk refuses for another reason, rows stay in memory, and a later `flush`
+        may succeed.
         """
         rows = {
             table: [{**self._unset[table], **row} for row in some] if table in self._unset else some
@@ -228,15 +234,28 @@ class RunLedger:
         for table, some in rows.items():
             remember(self._fresh, table, some)
         try:
-            if batch.segment is None:
-                batch.segment = self._new_segment()
-            batch.segment.append(line)
+            self._write(batch, line)
         except OSError as error:
-            self._close_batch()  # what follows half a line would be lost with it
+            freed = is_full(error) and self._reserve is not None and self._reserve.free()
+            if not (freed and self._writes(batch, line)):
+                batch.unwritten += 1
+                self._close_batch()  # what follows half a line would be lost with it
+            self._added(line, rows)
             raise unwritable(self._store.root, error) from error
         self._added(line, rows)
         if batch.is_full:
             self.flush()
+
+    def _write(self, batch: RowBatch, line: bytes) -> None:
+        if batch.segment is None:
+            batch.segment = self._new_segment()
+        batch.segment.append(line)
+
+    def _writes(self, batch: RowBatch, line: bytes) -> bool:
+        with suppress(OSError):
+            self._write(batch, line)
+            return True
+        return False
 
     def _added(self, line: bytes, rows: Mapping[str, Sequence[Row]]) -> None:
         """Do more with rows that are in the journal."""
@@ -275,13 +294,17 @@ class RunLedger:
         return commit
 
     def close(self) -> None:
-        """Flushes, and lets go of everything. Raises what `flush` does; what it could not commit is in the journal."""
+        """Flushes, and lets go of everything. Raises what `flush` does; what it could not commit is in the journal, but
+        for the `lost` results that the disk did not take there."""
         try:
             self.flush()
         finally:
+            self.lost = sum(batch.unwritten for batch in self._closed)
             self._let_go()
 
     def _let_go(self) -> None:
+        if self._reserve is not None:
+            self._reserve.free()
         for batch in self._closed:
             if batch.segment is not None:
                 batch.segment.close()
@@ -323,6 +346,8 @@ class RunLedger:
     def _new_segment(self) -> JournalSegment:
         name = self._segment_name()
         place = place_of(SEGMENT, name)
+        if self._reserve is None:
+            self._reserve = Reserve(self._store.root)
         self._locks.hold(place)  # first, or a process that recovers could take the file for one without an owner
         try:
             return JournalSegment(self._store.root, name)

@@ -1,12 +1,13 @@
 """Works: the names of all results that a finished piece of work consists of, so that doing it again takes a look only.
 
 A file has a header of one block, a line of JSON filled up with blanks, then 16 bytes a name (`keys.pack`), and at the
-end, as JSON, what whoever finished the work said of it. It is written beside its place while the work goes on, and
-moved there when all of it is done.
+end, as JSON, what whoever finished the work said of it. The header has the SHA-256 of what follows. The file is written
+beside its place while the work goes on, and moved there when all of it is done.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import uuid
 from collections.abc import Callable, Iterable, Mapping
@@ -20,7 +21,7 @@ import orjson
 from tripos_warehouse.errors import unwritable
 from tripos_warehouse.store import LIST, SIZE, WORKS, Locks, check_name, open_plain, pack, place_of, sync
 
-WORK_FORMAT = "tripos.work/1"
+WORK_FORMAT = "tripos.work/2"
 RUN_CACHE_SUFFIX = ".ids"
 HEADER_BYTES = 512
 _WAITING = 4096
@@ -43,6 +44,7 @@ class WorkList:
         self._place = 0
         self._waiting: list[str] = []
         self._count = 0
+        self._hash = hashlib.sha256()
 
     def finished(self) -> Mapping[str, Any] | None:
         """Return what was said of this work when it was finished, if the store has every result of it and none
@@ -63,7 +65,13 @@ class WorkList:
         new = self._new
         assert new is not None
         last = orjson.dumps(said)
-        told = {"format": WORK_FORMAT, "count": self._count, "said": len(last)}
+        self._hash.update(last)
+        told = {
+            "format": WORK_FORMAT,
+            "count": self._count,
+            "said": len(last),
+            "sha256": self._hash.hexdigest(),
+        }
         try:
             with new.open("r+b") as file:
                 file.write(_header(told))
@@ -78,18 +86,23 @@ class WorkList:
             raise unwritable(self._root, error) from error
         self._new = None
         self._locks.free(self._place)
+        self._forget()
+
+    def _forget(self) -> None:
         self._count = 0
+        self._hash = hashlib.sha256()
 
     def abandon(self) -> None:
         """Forget the names of work that is not finished."""
         self._waiting.clear()
-        self._count = 0
+        self._forget()
         if self._new is not None:
             self._new.unlink(missing_ok=True)
             self._new = None
             self._locks.free(self._place)
 
     def _write(self) -> None:
+        packed = pack(self._waiting)
         try:
             if self._new is None:
                 new = self._path.with_suffix(f".{uuid.uuid4().hex[:12]}.tmp")
@@ -101,9 +114,10 @@ class WorkList:
             with self._new.open("r+b") as file:
                 # Not at the end: what an earlier try left half written is written over.
                 file.seek(HEADER_BYTES + SIZE * self._count)
-                file.write(pack(self._waiting))
+                file.write(packed)
         except OSError as error:
             raise unwritable(self._root, error) from error
+        self._hash.update(packed)
         self._count += len(self._waiting)
         self._waiting.clear()
 
@@ -122,13 +136,17 @@ def said_of(path: Path, is_kept: IsKept) -> Mapping[str, Any] | None:
             left = SIZE * told["count"]
             if path.stat().st_size != HEADER_BYTES + left + told["said"]:
                 return None
+            found = hashlib.sha256()
             while chunk := file.read(min(left, SIZE * _CHUNK)):
                 left -= len(chunk)
+                found.update(chunk)
                 # In order, the searches in the index go from its beginning to its end and not all over it.
                 if not is_kept(np.sort(np.frombuffer(chunk, dtype=f"V{SIZE}").view(f"S{SIZE}")).tobytes()):
                     return None
-            said = orjson.loads(file.read())
-            return said if isinstance(said, dict) else None
+            last = file.read()
+            found.update(last)
+            said = orjson.loads(last)
+            return said if isinstance(said, dict) and found.hexdigest() == told["sha256"] else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 

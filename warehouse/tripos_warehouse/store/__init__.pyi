@@ -18,6 +18,12 @@ from .commits import (
     read_commit as read_commit,
     sync as sync,
 )
+from .digests import (
+    VERIFIED_BYTES as VERIFIED_BYTES,
+    sealed as sealed,
+    sha256_of as sha256_of,
+    unsealed as unsealed,
+)
 from .folders import (
     KEYS as KEYS,
     SUMS as SUMS,
@@ -51,6 +57,7 @@ from .journal import (
     SUFFIX as SUFFIX,
     JournalContent as JournalContent,
     JournalSegment as JournalSegment,
+    Reserve as Reserve,
     read_segment as read_segment,
     segments as segments,
     to_line as to_line,
@@ -72,6 +79,7 @@ from .parts import (
     FORMER as FORMER,
     GROUP_ROWS as GROUP_ROWS,
     PARTS as PARTS,
+    altered as altered,
     check_part as check_part,
     conform as conform,
     count_rows as count_rows,
@@ -80,6 +88,7 @@ from .parts import (
     new_part as new_part,
     reading as reading,
     stem_of as stem_of,
+    verify_part as verify_part,
 )
 from .rows import (
     Row as Row,

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Annotated, Self
 
 import obstore
-import orjson
 from obstore.exceptions import AlreadyExistsError
 from obstore.store import LocalStore
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tripos_compiler.source import dataclass
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store.digests import sealed, unsealed
 from tripos_warehouse.store.folders import part_path, read_plain
 
 COMMIT_FORMAT = "tripos.commit/1"
@@ -38,13 +38,15 @@ _COMPACTION = re.compile(r"compaction-([0-9]{6,18})")
 
 @dataclass(frozen=True)
 class ParquetPart:
-    """One Parquet file: `path` below the store's root, `size` in bytes, `version` of the table's schema."""
+    """One Parquet file: `path` below the store's root, `size` in bytes, `version` of the table's schema, and the
+    SHA-256 of its content, which is None if an earlier Tripos wrote it."""
 
     table: str
     path: str
     rows: int
     size: int
     version: int
+    sha256: str | None
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,14 @@ def is_name(name: str) -> bool:
 def to_json(commit: Commit) -> bytes:
     """Return the bytes of a commit file."""
     parts = [
-        {"table": part.table, "path": part.path, "rows": part.rows, "bytes": part.size, "version": part.version}
+        {
+            "table": part.table,
+            "path": part.path,
+            "rows": part.rows,
+            "bytes": part.size,
+            "version": part.version,
+            **({} if part.sha256 is None else {"sha256": part.sha256}),
+        }
         for part in commit.parts
     ]
     written_at = commit.written_at.astimezone(UTC).isoformat(timespec="microseconds")
@@ -96,7 +105,7 @@ def to_json(commit: Commit) -> bytes:
     body = {"format": format_, "name": commit.name, "written_at": written_at, "parts": parts}
     if commit.replaces:
         body["replaces"] = list(commit.replaces)
-    return orjson.dumps(body, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    return sealed(body)
 
 
 _STRICT = ConfigDict(strict=True)
@@ -113,6 +122,7 @@ class _Listed(BaseModel):
     rows: _Count
     bytes: _Count
     version: Annotated[int, Field(ge=1, lt=2**31)]
+    sha256: Annotated[str, Field(pattern=r"\A[0-9a-f]{64}\z")] | None = None
 
     @model_validator(mode="after")
     def _lies_in_the_store(self) -> Self:
@@ -156,7 +166,10 @@ def read_commit(path: Path) -> Commit:
             _check_format(path, _Format.model_validate_json(content).format)
             raise
         _check_format(path, body.format)
-        parts = tuple(ParquetPart(each.table, each.path, each.rows, each.bytes, each.version) for each in body.parts)
+        unsealed(content, required=any(each.sha256 is not None for each in body.parts))
+        parts = tuple(
+            ParquetPart(each.table, each.path, each.rows, each.bytes, each.version, each.sha256) for each in body.parts
+        )
         written_at = body.written_at.astimezone(UTC)
     except FileNotFoundError:
         raise
@@ -164,7 +177,7 @@ def read_commit(path: Path) -> Commit:
         problem = error.errors(include_url=False, include_context=False)[0]
         where = ".".join(str(part) for part in problem["loc"])
         raise _damaged(path, f"{where}: {problem['msg']}" if where else problem["msg"]) from error
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, ValueError) as error:
         raise _damaged(path, getattr(error, "strerror", None) or str(error)) from error
     if body.name != path.stem:
         raise StoreError("S0402", f"the commit `{path}` says that its name is `{body.name}`", "rename the file back")

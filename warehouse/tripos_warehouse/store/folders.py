@@ -11,8 +11,8 @@ import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 import orjson
 
@@ -119,7 +119,7 @@ def is_plain(path: Path) -> bool:
 
 
 @contextmanager
-def open_plain(path: Path) -> Iterator[BinaryIO]:
+def open_plain(path: Path) -> Iterator[BufferedReader]:
     """A regular file, open to be read. Raises `OSError` for a link, a pipe or a device, and none of them is waited
     for."""
     handle = os.open(path, _OPENING)

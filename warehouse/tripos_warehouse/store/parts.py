@@ -8,13 +8,15 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tripos_compiler.source import dataclass
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.commits import Commit, ParquetPart, sync
+from tripos_warehouse.store.digests import HashingFile, sha256_of
 from tripos_warehouse.store.folders import part_path
 from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.table_schema import COMPRESSION, COMPRESSION_LEVEL
@@ -27,9 +29,23 @@ FORMER = {("runs", "items_of"): "run_id"}
 """The column that says the same in a part of a version that lacks the newer one."""
 
 
+@dataclass(frozen=True)
+class NewPart:
+    """A part that is being written: its path below the root of the store, and its file."""
+
+    table: str
+    path: str
+    file: HashingFile
+
+    def written(self, rows: int) -> ParquetPart:
+        """Return the part, once all of its rows are in the file."""
+        version = TABLES[self.table].version
+        return ParquetPart(self.table, self.path, rows, self.file.tell(), version, self.file.hexdigest())
+
+
 @contextmanager
-def new_part(root: Path, table: str, stem: str) -> Iterator[tuple[str, BinaryIO]]:
-    """A file for a new part of `table`, with its path below `root`; synced at the end, or gone where that fails.
+def new_part(root: Path, table: str, stem: str) -> Iterator[NewPart]:
+    """A new part of `table`, whose file is open; synced at the end, or gone where that fails.
 
     `stem` is the name of the commit that shall list it, so that whoever finds the file knows whose it is.
     """
@@ -38,7 +54,7 @@ def new_part(root: Path, table: str, stem: str) -> Iterator[tuple[str, BinaryIO]
     full.parent.mkdir(parents=True, exist_ok=True)
     try:
         with full.open("xb") as file:
-            yield path, file
+            yield NewPart(table, path, HashingFile(file))
             file.flush()
             os.fsync(file.fileno())
         full.chmod(0o444)
@@ -50,9 +66,9 @@ def new_part(root: Path, table: str, stem: str) -> Iterator[tuple[str, BinaryIO]
 
 def write_part(root: Path, table: str, stem: str, content: pa.Table) -> ParquetPart:
     """Write a part. Raises `OSError` where the disk refuses; nothing is left of it then."""
-    with new_part(root, table, stem) as (path, file):
-        pq.write_table(content, file, row_group_size=GROUP_ROWS, **layout(table))
-    return ParquetPart(table, path, content.num_rows, (root / path).stat().st_size, TABLES[table].version)
+    with new_part(root, table, stem) as part:
+        pq.write_table(content, part.file, row_group_size=GROUP_ROWS, **layout(table))
+    return part.written(content.num_rows)
 
 
 def layout(table: str) -> dict[str, Any]:
@@ -66,6 +82,7 @@ def layout(table: str) -> dict[str, Any]:
         "compression": COMPRESSION,
         "compression_level": COMPRESSION_LEVEL,
         "use_dictionary": list(TABLES[table].repeating),
+        "write_page_checksum": True,
         "write_statistics": [name for name in TABLES[table].schema.names if name not in bare],
     }
 
@@ -123,11 +140,27 @@ def check_part(root: Path, part: ParquetPart, commit: Commit) -> Path:
     return path
 
 
+def verify_part(root: Path, part: ParquetPart, commit: Commit) -> Path:
+    """Return the file of a committed part, after all of it was read and has the digest that its commit says.
+
+    Raises what `check_part` does, and `StoreError` S0103 where the content is another one.
+    """
+    path = check_part(root, part, commit)
+    try:
+        changed = part.sha256 is not None and sha256_of(path) != part.sha256
+    except OSError as error:
+        raise broken(path, str(error)) from error
+    if changed:
+        raise altered(path, commit.name)
+    return path
+
+
 @contextmanager
 def reading(path: Path) -> Iterator[pq.ParquetFile]:
-    """The part, open. Raises `StoreError` S0103 where it is damaged."""
+    """The part, open. Raises `StoreError` S0103 where it is damaged, also where a page that is read has another
+    checksum than it says."""
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
             yield file
     except (OSError, pa.ArrowException) as error:
         raise broken(path, str(error)) from error
@@ -148,13 +181,17 @@ def _column(table: str, field: pa.Field[Any], content: pa.Table) -> Any:
     return pa.nulls(content.num_rows, field.type)
 
 
+_RESTORE = "restore the file from a backup, or delete the commit that lists it: its calls are then made again"
+
+
 def broken(path: Path, why: str) -> StoreError:
     """Return the error of a part that cannot be read."""
-    return StoreError(
-        "S0103",
-        f"the part `{path}` is missing or unreadable ({why})",
-        "restore the file from a backup, or delete the commit that lists it: its calls are then made again",
-    )
+    return StoreError("S0103", f"the part `{path}` is missing or unreadable ({why})", _RESTORE)
+
+
+def altered(path: Path, commit: str) -> StoreError:
+    """Return the error of a part whose content is not that which the commit of that name lists."""
+    return StoreError("S0103", f"bytes of the part `{path}` have changed since commit `{commit}` listed it", _RESTORE)
 
 
 def count_rows(paths: Iterable[Path], column: str, text: str) -> int:

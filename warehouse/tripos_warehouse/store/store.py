@@ -17,10 +17,11 @@ files that nobody reads, and a journal that the next one commits.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +33,22 @@ from obstore.store import LocalStore
 
 from tripos_warehouse.errors import StoreError, unwritable
 from tripos_warehouse.store.bucket import Bucket, OvertakenError, address_of, recover_segment
-from tripos_warehouse.store.commits import COMMITS, Commit, CommitFiles, ParquetPart, check_name, new_name, publish
+from tripos_warehouse.store.commits import (
+    COMMITS,
+    Commit,
+    CommitFiles,
+    ParquetPart,
+    check_name,
+    new_name,
+    publish,
+    raised,
+)
+from tripos_warehouse.store.digests import VERIFIED_BYTES
 from tripos_warehouse.store.folders import check_marker, why_no_folder
 from tripos_warehouse.store.index import rows_by_id
 from tripos_warehouse.store.journal import JOURNAL, REJECTED, SUFFIX, merge, read_segment, segments, set_aside
 from tripos_warehouse.store.locks import COMPACTION, PARTS_LOCK, SEGMENT, Locks, place_of
-from tripos_warehouse.store.parts import PARTS, check_part, discard, write_part
+from tripos_warehouse.store.parts import PARTS, check_part, discard, verify_part, write_part
 from tripos_warehouse.store.rows import Row, get_table, to_arrow
 from tripos_warehouse.store.schemas import RUNS, TABLES
 from tripos_warehouse.store.soundness import UNFIT, check_rows, fitting_lines, sound_tables
@@ -78,6 +89,7 @@ class Store:
         """What is damaged and was left out, by its message."""
         self._left_out: set[Path] = set()
         self._sound: set[Path] = set()
+        self._verified: set[Path] = set()
         self._commit_files = CommitFiles(root)
         self._locks: Locks | None = None
 
@@ -90,6 +102,13 @@ class Store:
     def now(self) -> datetime:
         """Return what the store's clock says, with a zone."""
         return self._clock()
+
+    def next_time(self) -> datetime:
+        """Return what the store's clock says, or a time just after the last commit if that is later: so what is
+        committed later counts as later, also where a clock goes backwards or a machine's is hours off."""
+        latest = max((each.written_at for each in self._commit_files.live(lambda damaged: None)), default=None)
+        now = self._clock()
+        return now if latest is None else max(now, latest + timedelta(microseconds=1))
 
     @classmethod
     def open(
@@ -143,6 +162,7 @@ class Store:
         store = cls(folder, clock, tell, tolerant=tolerant, bucket=bucket)
         _opened.add(store)
         catalog = None if bucket is None else bucket.sync()
+        store._mend_copy()
         is_open = catalog is None or bool(catalog.sessions) or catalog.is_long or bool(segments(folder))
         if writes and is_open:  # a request less where nobody works on a bucket
             with suppress(StoreError):  # who only reads need not be able to write
@@ -179,7 +199,8 @@ class Store:
             raise unwritable(self.root, error) from error
 
     def commit(self, name: str, at: datetime, write: Iterable[ParquetPart], replaces: tuple[str, ...] = ()) -> Commit:
-        """Publish the parts that `write` makes one by one, and carry them away where that fails.
+        """Publish the parts that `write` makes one by one, and carry them away where that fails. The commit has the
+        time `at`, or a later one, so that it comes after those that are there; one that `replaces` others has theirs.
 
         While it runs, a lock says that parts with this name have a living owner. Raises `OSError` or an error of
         `obstore`.
@@ -190,6 +211,7 @@ class Store:
         parts: list[ParquetPart] = []
         try:
             parts.extend(write)
+            at = at if replaces else max(at, self.next_time())
             commit = self._publish(Commit(name, at, tuple(parts), replaces=replaces))
         except BaseException:
             if not (self.root / COMMITS / f"{name}.json").exists():
@@ -261,12 +283,15 @@ class Store:
             return False  # another process was faster
         if kept.newer:
             message = f"the journal segment `{name}` was not written by this Tripos, and its rows are left out"
-            self._note(StoreError("S0404", message, "update Tripos: it then commits them"))
+            self.note(StoreError("S0404", message, "update Tripos: it then commits them"))
             return False
+        if kept.breaks_off:
+            message = f"the last line of the journal segment `{name}` breaks off"
+            self.note(StoreError("S0404", message, "the next run asks for it again"))
         rejected = list(kept.damaged)
         if self.bucket is not None:
             if (late := recover_segment(self.bucket, name, kept)) is not None:
-                self._note(late)
+                self.note(late)
         elif kept.lines:
             try:
                 self.append_arrow(sound_tables(merge(kept.lines)), name)
@@ -280,9 +305,9 @@ class Store:
         if rejected:
             set_aside(self.root, name, rejected)
             aside = self.root / JOURNAL / REJECTED / f"{name}{SUFFIX}"
-            lines = f"{len(rejected):,} line{'' if len(rejected) == 1 else 's'} of kept rows that fit no table"
-            hint = "read the lines; the next run repeats their calls"
-            self._note(StoreError("S0404", f"{lines} went to `{aside}`", hint))
+            lines = f"{len(rejected):,} line{'' if len(rejected) == 1 else 's'} of kept rows"
+            message = f"{lines} that fit no table or have changed went to `{aside}`"
+            self.note(StoreError("S0404", message, "read the lines; the next run repeats their calls"))
         path.unlink(missing_ok=True)
         return True
 
@@ -303,44 +328,94 @@ class Store:
         Raises `StoreError`: S0103 for one that is gone or cut short, S0104 for a schema newer than ours.
         """
         found: dict[str, list[Path]] = {table: [] for table in TABLES}
-        for commit in self.commits():
-            for part in commit.parts:
-                if part.table not in found:
-                    message = f"commit `{commit.name}` has a table `{part.table}`, which is left out"
-                    self.leave_out(StoreError("S0402", message, "update Tripos"))
-                elif (path := self._path(part, commit)) is not None:
-                    found[part.table].append(path)
+        for part, _, path in self._listed():
+            found[part.table].append(path)
         return found
 
+    def _listed(self) -> Iterator[tuple[ParquetPart, Commit, Path]]:
+        """Yield every part that counts and is not left out, of the oldest commit first, with its commit and its
+        file."""
+        commits = self.commits()
+        is_small = _is_small(commits)
+        for commit in commits:
+            for part in commit.parts:
+                if part.table not in TABLES:
+                    message = f"commit `{commit.name}` has a table `{part.table}`, which is left out"
+                    self.leave_out(StoreError("S0402", message, "update Tripos"))
+                elif (path := self._path(part, commit, is_small)) is not None:
+                    yield part, commit, path
+
+    def digests(self) -> dict[Path, str]:
+        """Return the SHA-256 that the content of each part should have. Those that an earlier Tripos wrote have none.
+        Raises what `commits` does."""
+        every = (part for commit in self.commits() for part in commit.parts)
+        return {self.root / part.path: part.sha256 for part in every if part.sha256 is not None}
+
+    def verify(self, only: Collection[Path] | None = None) -> None:
+        """Read all bytes of the parts, or of those `only`, and hold them to the digests that their commits say.
+
+        Whoever writes what it reads once more does this before: a byte that changed would get a new digest. Raises
+        `StoreError` S0103 for a part with another content; in a store that is read tolerantly it is left out.
+        """
+        self._mend_copy(whole=True)
+        for part, commit, path in self._listed():
+            if only is None or path in only:
+                self._hold(partial(verify_part, self.root, part, commit), path)
+
+    def _mend_copy(self, *, whole: bool = False) -> None:
+        """Mend the copy of a bucket on this machine, if a commit in it cannot be read, or a part is gone or, where it
+        is looked at as a `whole`, has changed. Raises what `Bucket.sync` does."""
+        if self.bucket is None:
+            return
+        try:
+            commits = self._commit_files.live(raised)
+            check = verify_part if whole or _is_small(commits) else check_part
+            for commit in commits:
+                for part in commit.parts:
+                    if part.table in TABLES:
+                        check(self.root, part, commit)
+        except StoreError:
+            self.bucket.mend()
+            self._commit_files = CommitFiles(self.root)
+
     def sweep(self) -> bool:
-        """Read every row of a store that is read tolerantly, leaves out the parts with rows that are not sound, and say
-        whether there were any that were not left out before."""
+        """Read everything in a store that is read tolerantly, leave out the parts that have changed since they were
+        written or hold rows that are not sound, and say whether there were any that were not left out before."""
         if not self._tolerant:
             return False
         before = len(self._left_out)
+        self.verify()
         for table, paths in self.files().items():
             for path in paths:
-                try:
-                    check_rows(table, path)
-                except StoreError as error:
-                    self.leave_out(error)
-                    self._left_out.add(path)
+                self._hold(partial(check_rows, table, path), path)
         return len(self._left_out) > before
 
-    def first_damage(self) -> StoreError | None:
-        """The error of the first part whose rows are not sound; None where all are."""
+    def _hold(self, check: Callable[[], object], path: Path) -> None:
+        """Leave a part out where a check raises `StoreError`; or raise it, where damage is not tolerated."""
         try:
-            for table, paths in self.files().items():
-                for path in paths:
-                    check_rows(table, path)
+            check()
+        except StoreError as error:
+            self.leave_out(error)
+            self._left_out.add(path)
+
+    def first_damage(self) -> StoreError | None:
+        """The error of the first part that has changed, or whose rows are not sound; None where all are whole."""
+        try:
+            for part, commit, path in self._listed():
+                verify_part(self.root, part, commit)
+                check_rows(part.table, path)
         except StoreError as error:
             return error
         return None
 
-    def _path(self, part: ParquetPart, commit: Commit) -> Path | None:
-        """Return the file of a part; None where it is left out."""
+    def _path(self, part: ParquetPart, commit: Commit, is_small: bool) -> Path | None:
+        """Return the file of a part, which is held to its digest if the store `is_small`; None where it is left
+        out."""
         try:
             path = check_part(self.root, part, commit)
+            if is_small and path not in self._verified:
+                verify_part(self.root, part, commit)
+                self._verified.add(path)
             if self._tolerant and part.table == RUNS.name and path not in self._sound:
                 check_rows(part.table, path)  # every command reads each of its rows
                 self._sound.add(path)
@@ -353,9 +428,10 @@ class Store:
         """Raise the error, unless the store is read tolerantly: then it is told."""
         if not self._tolerant:
             raise error
-        self._note(error)
+        self.note(error)
 
-    def _note(self, error: StoreError) -> None:
+    def note(self, error: StoreError) -> None:
+        """Tell of damage, once."""
         if error.message not in self.damages:
             self.damages[error.message] = error
             if self._tell is not None:
@@ -374,7 +450,9 @@ class Store:
     def parts(self, table: str) -> list[Path]:
         """Return the committed files of one table, oldest commit first. Raises what `files` does, for that table."""
         known = get_table(table).name
-        found = (self._path(part, each) for each in self.commits() for part in each.parts if part.table == known)
+        commits = self.commits()
+        is_small = _is_small(commits)
+        found = (self._path(part, each, is_small) for each in commits for part in each.parts if part.table == known)
         return [path for path in found if path is not None]
 
     def rows(self, table: str, ids: Iterable[str], columns: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
@@ -384,6 +462,10 @@ class Store:
         Ids that the table lacks are absent. Files that hold none of the ids cost one narrow read.
         """
         return rows_by_id(get_table(table), self.parts(table), ids, columns)
+
+
+def _is_small(commits: Iterable[Commit]) -> bool:
+    return sum(part.size for commit in commits for part in commit.parts) <= VERIFIED_BYTES
 
 
 _opened: weakref.WeakSet[Store] = weakref.WeakSet()

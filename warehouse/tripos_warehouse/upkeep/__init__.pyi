@@ -8,6 +8,7 @@ from .compaction import (
     compact_if_needed as compact_if_needed,
 )
 from .documents import (
+    ANNOTATIONS as ANNOTATIONS,
     keep_document as keep_document,
     list_documents as list_documents,
     read_document as read_document,

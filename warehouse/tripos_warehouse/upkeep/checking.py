@@ -26,15 +26,16 @@ from tripos_warehouse.store import (
     ParquetPart,
     Store,
     TableSchema,
-    check_part,
     check_rows,
     conform,
     place_of,
     read_commit,
     reading,
     segments,
+    verify_part,
 )
 from tripos_warehouse.upkeep.deduplication import Numbers, lost_rows, open_database, without
+from tripos_warehouse.upkeep.documents import damaged_annotations
 from tripos_warehouse.upkeep.media import damaged_media
 
 WHOLE = """
@@ -104,7 +105,8 @@ class Content:
 
 @dataclass(frozen=True)
 class Checkup:
-    """The result of a check. `live` and `left` are journal segments of processes that live, and that do not."""
+    """The result of a check. `live` and `left` are journal segments of processes that live, and that do not;
+    `without_digest` counts the parts that an earlier Tripos wrote, whose bytes can be compared with nothing."""
 
     commits: int
     replaced: int
@@ -112,6 +114,7 @@ class Checkup:
     left: int
     tables: tuple[Content, ...]
     damages: tuple[Damage, ...] = field(default=())
+    without_digest: int = 0
 
 
 def check_store(store: Store) -> Checkup:
@@ -130,23 +133,31 @@ def check_store(store: Store) -> Checkup:
                 counts[part.table] += 1
     with closing(open_database()) as database:
         tables = tuple(
-            _checked(database, table, paths[table.name], counts[table.name], damages) for table in TABLES.values()
+            _checked(store, database, table, paths[table.name], counts[table.name], damages)
+            for table in TABLES.values()
         )
         if not damages:  # or else what is gone would be missed
             damages += _dangling(database, paths)
-    damages += (Damage(each.code, each.message, each.hint) for each in damaged_media(store))
+    others = (*damaged_media(store), *damaged_annotations(store))
+    damages += (Damage(each.code, each.message, each.hint) for each in others)
     live, left = _journal(store, damages)
-    return Checkup(len(commits), len(every) - len(commits), live, left, tables, tuple(damages))
+    old = sum(part.sha256 is None for commit in commits for part in commit.parts)
+    return Checkup(len(commits), len(every) - len(commits), live, left, tables, tuple(damages), old)
 
 
 def _checked(
-    database: duckdb.DuckDBPyConnection, table: TableSchema, paths: list[Path], parts: int, damages: list[Damage]
+    store: Store,
+    database: duckdb.DuckDBPyConnection,
+    table: TableSchema,
+    paths: list[Path],
+    parts: int,
+    damages: list[Damage],
 ) -> Content:
     """Return the contents of a table of which so many parts are committed; a part that cannot be read is noted."""
     try:
         rows, doubles, digest = _content(table, paths, lost_rows(database, table, paths))
     except StoreError as error:
-        damages.append(_damaged(error.message))
+        damages.append(_damaged(store, error.message))
         rows, doubles, digest = 0, 0, ""
     whole = digest and parts == len(paths)
     return Content(table.name, parts, rows, doubles, digest if whole else None)
@@ -165,24 +176,24 @@ def _commits(store: Store, damages: list[Damage]) -> list[Commit]:
 
 
 def _part(store: Store, part: ParquetPart, commit: Commit, damages: list[Damage]) -> Path | None:
-    """Return the file of a part whose size, rows and columns are as they should be; otherwise the damage is noted."""
+    """Return the file of a part whose content, rows and columns are as they should be; else the damage is noted."""
     if part.table not in TABLES:
         damages.append(Damage("S0402", f"commit `{commit.name}` has a table `{part.table}`", "update Tripos"))
         return None
     try:
-        path = check_part(store.root, part, commit)
+        path = verify_part(store.root, part, commit)
         with reading(path) as file:
             rows = file.metadata.num_rows
     except StoreError as error:
-        damages.append(_damaged(error.message))
+        damages.append(_damaged(store, error.message))
         return None
     if rows != part.rows:
-        damages.append(_damaged(f"`{path}` has {rows:,} rows, and commit `{commit.name}` says {part.rows:,}"))
+        damages.append(_damaged(store, f"`{path}` has {rows:,} rows, and commit `{commit.name}` says {part.rows:,}"))
         return None
     try:
         check_rows(part.table, path)
     except StoreError as error:
-        damages.append(_damaged(error.message))
+        damages.append(_damaged(store, error.message))
         return None
     return path
 
@@ -244,11 +255,13 @@ def _journal(store: Store, damages: list[Damage]) -> tuple[int, int]:
             message = f"the journal segment `{name}` of a dead process could not be committed"
             damages.append(Damage("S0404", message, "update Tripos, and open the store where you may write to it"))
     for path in sorted((store.root / JOURNAL / REJECTED).glob(f"*{SUFFIX}")):
-        message = f"`{path}` has kept rows that fit no table"
+        message = f"`{path}` has kept rows that fit no table or have changed"
         damages.append(Damage("S0404", message, "look at the lines; delete the file once you need them no more"))
     return live, left
 
 
-def _damaged(message: str) -> Damage:
+def _damaged(store: Store, message: str) -> Damage:
     hint = "restore the file from a backup, or delete the commit that lists it: its calls are then made again"
+    if store.bucket is not None:
+        hint = "delete the file, which is of the copy on this machine: the next command fetches it from the bucket"
     return Damage("S0401", message, hint)

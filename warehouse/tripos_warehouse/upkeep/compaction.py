@@ -57,10 +57,12 @@ class Compacted:
 
 def compact(store: Store, big_bytes: int = BIG_BYTES) -> Compacted | None:
     """Put the small parts of every table together, drop doubles, and write parts again whose statistics mislead
-    (`misleads`). `None` where there is nothing to gain, or where another process is at it or was faster.
+    (`misleads`) or that have no digest. `None` where there is nothing to gain, or where another process is at it or
+    was faster.
 
     Readers see what was there before or what is there after. The old files stay until `collect` takes them away.
-    Raises `StoreError`: S0102 where the disk refuses, S0103 for a damaged part, S0104 for a newer schema.
+    Raises `StoreError`: S0102 where the disk refuses, S0103 for a part that is damaged or has changed, S0104 for a
+    newer schema.
     """
     place = place_of(COMPACTION, "")
     try:
@@ -86,6 +88,7 @@ def compact_if_needed(store: Store) -> Compacted | None:
 
 
 def _compact(store: Store, big_bytes: int) -> Compacted | None:
+    store.verify()
     latest = max((number_of(commit.name) for commit in store.all_commits()), default=0)
     commits = store.commits()
     parts: dict[str, list[ParquetPart]] = {}
@@ -96,7 +99,7 @@ def _compact(store: Store, big_bytes: int) -> Compacted | None:
                 path = check_part(store.root, part, commit)
                 with reading(path) as file:
                     check_schema(part.table, path, file.schema_arrow)
-                    if misleads(part.table, file):
+                    if part.sha256 is None or misleads(part.table, file):
                         lost[path] = NO_ROWS  # it is written again, with all of its rows
             parts.setdefault(part.table, []).append(part)
     with closing(open_database()) as database:
@@ -147,14 +150,14 @@ def _merged(
     while group is not None:
         rows = 0
         with (
-            new_part(root, table, name) as (path, file),
-            pq.ParquetWriter(file, TABLES[table].schema, **layout(table)) as writer,
+            new_part(root, table, name) as new,
+            pq.ParquetWriter(new.file, TABLES[table].schema, **layout(table)) as writer,
         ):
-            while group is not None and file.tell() < big_bytes:
+            while group is not None and new.file.tell() < big_bytes:
                 writer.write_table(group, row_group_size=GROUP_ROWS)
                 rows += group.num_rows
                 group = next(groups, None)
-        yield ParquetPart(table, path, rows, (root / path).stat().st_size, TABLES[table].version)
+        yield new.written(rows)
 
 
 def _groups(root: Path, table: str, parts: Iterable[ParquetPart], lost: Mapping[Path, Numbers]) -> Iterator[pa.Table]:

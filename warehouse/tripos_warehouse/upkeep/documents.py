@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections.abc import Iterator
 
-from tripos_warehouse.errors import unwritable
-from tripos_warehouse.store import Store, read_plain
+from tripos_warehouse.errors import StoreError, unwritable
+from tripos_warehouse.store import Store, read_plain, unsealed
+
+ANNOTATIONS = "annotations"
+"""The folder of what was handed to people, as sealed JSON."""
 
 
 def keep_document(store: Store, folder: str, name: str, content: bytes) -> None:
@@ -47,3 +51,14 @@ def list_documents(store: Store, folder: str, suffix: str) -> list[str]:
         names = (name.removeprefix(f"{folder}/") for name in store.bucket.objects.sizes(folder))
         return sorted(name for name in names if name.endswith(suffix) and "/" not in name)
     return sorted(path.name for path in (store.root / folder).glob(f"*{suffix}"))
+
+
+def damaged_annotations(store: Store) -> Iterator[StoreError]:
+    """Yield what is wrong with the records of what was handed to people: S0401 for each that cannot be read, or is not
+    what was written. Raises what `Objects.get` does."""
+    for name in list_documents(store, ANNOTATIONS, ".json"):
+        try:
+            unsealed(read_document(store, ANNOTATIONS, name) or b"", required=False)
+        except (OSError, ValueError) as error:
+            place, why = f"{store.place}/{ANNOTATIONS}/{name}", " ".join(str(error).split())
+            yield StoreError("S0401", f"`{place}` is unreadable ({why})", "restore the file from a backup of the store")

@@ -169,7 +169,7 @@ def _unused_indexes(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
 
 def _of_gone(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
     """Yield what is kept of parts that are gone, and what is left of some that was not written to its end."""
-    for path in stale_files(store.root, store.parts):
+    for path in stale_files(store):
         if _age(store, path) > grace_s:
             yield path, "made of a part that is gone"
 

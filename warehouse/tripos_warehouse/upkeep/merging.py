@@ -121,6 +121,8 @@ def _alone(target: Store) -> Iterator[bool]:
 
 def _merge(database: DuckDBPyConnection, target: Store, sources: Sequence[Store]) -> Merged | None:
     """Merge, or return None where others compacted the target meanwhile: nothing was written then."""
+    for each in (target, *sources):
+        each.verify()
     commits = target.commits()
     files = [store.files() for store in (target, *sources)]
     lost: dict[Path, set[int]] = defaultdict(set)
@@ -213,8 +215,8 @@ def _copied(root: Path, table: str, name: str, paths: Sequence[Path], dropped: D
     """Write the rows of some parts that count, as one part."""
     count = 0
     with (
-        new_part(root, table, name) as (place, file),
-        pq.ParquetWriter(file, TABLES[table].schema, **layout(table)) as writer,
+        new_part(root, table, name) as new,
+        pq.ParquetWriter(new.file, TABLES[table].schema, **layout(table)) as writer,
     ):
         for path in paths:
             row = 0
@@ -225,4 +227,4 @@ def _copied(root: Path, table: str, name: str, paths: Sequence[Path], dropped: D
                     count += content.num_rows
                     if content.num_rows:
                         writer.write_table(conform(table, TABLES[table].schema.names, content))
-    yield ParquetPart(table, place, count, (root / place).stat().st_size, TABLES[table].version)
+    yield new.written(count)

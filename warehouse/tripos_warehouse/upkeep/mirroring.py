@@ -43,7 +43,7 @@ class MirroredTable:
 def mirror_iceberg(store: Store, folder: Path) -> list[MirroredTable]:
     """Publish the tables of a store as tables of Iceberg, with a catalog in SQLite beside them.
 
-    Raises `StoreError`: S0102 where the folder cannot be written, S0103 and S0104 as `Store.files` does, S0114 without
+    Raises `StoreError`: S0102 where the folder cannot be written, S0103 and S0104 as `Store.verify` does, S0114 without
     the library.
     """
     with _library("pyiceberg", "iceberg", folder):
@@ -54,12 +54,12 @@ def mirror_iceberg(store: Store, folder: Path) -> list[MirroredTable]:
         catalog = SqlCatalog(NAMESPACE, uri=f"sqlite:///{folder / CATALOG}", warehouse=folder.as_uri())
         catalog.create_namespace_if_not_exists(NAMESPACE)
         try:
-            return [_iceberg_table(catalog, table, paths) for table, paths in store.files().items()]
+            return [_iceberg_table(catalog, store, table, paths) for table, paths in store.files().items()]
         finally:
             catalog.close()
 
 
-def _iceberg_table(catalog: SqlCatalog, name: str, paths: Sequence[Path]) -> MirroredTable:
+def _iceberg_table(catalog: SqlCatalog, store: Store, name: str, paths: Sequence[Path]) -> MirroredTable:
     from pyiceberg.io.pyarrow import parquet_files_to_data_files
 
     table: Table = catalog.create_table_if_not_exists(f"{NAMESPACE}.{name}", schema=_schema(name))
@@ -71,6 +71,7 @@ def _iceberg_table(catalog: SqlCatalog, name: str, paths: Sequence[Path]) -> Mir
             change.set_properties({NAME_MAPPING: mapping})
     there = {_path_of(each.file.file_path): each.file for each in table.scan().plan_files()}
     new = [path for path in paths if path not in there]
+    store.verify(new)
     old = [file for path, file in there.items() if path not in set(paths)]
     if new or old:
         with table.transaction() as change, change.update_snapshot().overwrite() as snapshot:
@@ -85,7 +86,7 @@ def _iceberg_table(catalog: SqlCatalog, name: str, paths: Sequence[Path]) -> Mir
 def mirror_delta(store: Store, folder: Path) -> list[MirroredTable]:
     """Publish the tables of a store as tables of Delta Lake, a folder each.
 
-    Raises `StoreError`: S0102 where the folder cannot be written, S0103 and S0104 as `Store.files` does, S0114 without
+    Raises `StoreError`: S0102 where the folder cannot be written, S0103 and S0104 as `Store.verify` does, S0114 without
     the library, and for a store whose path has blanks.
     """
     if store.root.as_uri() != f"file://{store.root}":
@@ -94,10 +95,10 @@ def mirror_delta(store: Store, folder: Path) -> list[MirroredTable]:
         raise StoreError("S0114", message, "move the store, or use --iceberg")
     with _library("deltalake", "delta", folder):
         folder.mkdir(parents=True, exist_ok=True)
-        return [_delta_table(folder / table, table, paths) for table, paths in store.files().items()]
+        return [_delta_table(folder / table, store, table, paths) for table, paths in store.files().items()]
 
 
-def _delta_table(folder: Path, name: str, paths: Sequence[Path]) -> MirroredTable:
+def _delta_table(folder: Path, store: Store, name: str, paths: Sequence[Path]) -> MirroredTable:
     from deltalake import DeltaTable, Schema
     from deltalake.transaction import AddAction, RemoveAction
 
@@ -109,6 +110,7 @@ def _delta_table(folder: Path, name: str, paths: Sequence[Path]) -> MirroredTabl
     listed = pa.table(table.get_add_actions(flatten=True)).select(["path", "size_bytes"]).to_pylist()
     there = {_path_of(each["path"]): each for each in listed}
     new = [path for path in paths if path not in there]
+    store.verify(new)
     old = [each for path, each in there.items() if path not in set(paths)]
     if new or old:
         now = int(time.time() * 1000)

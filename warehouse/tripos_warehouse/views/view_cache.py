@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
@@ -21,7 +21,7 @@ from pathlib import Path
 from tripos_compiler.source import dataclass
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import StoreConnection, Views, duckdb, open_box
-from tripos_warehouse.store import check_links, is_plain, part_path, read_plain
+from tripos_warehouse.store import VERIFIED_BYTES, check_links, is_plain, part_path, read_plain, sha256_of
 
 CACHE = "cache"
 NAME = "views.json"
@@ -73,13 +73,15 @@ def read(root: Path) -> CachedViews | None:
         body = json.loads(read_plain(root / CACHE / NAME))
         if body["state"] != state_of(root):
             return None
-        sizes, digest = body.pop("sizes"), body.pop("digest")
+        sizes, digests, digest = body.pop("sizes"), body.pop("digests"), body.pop("digest")
         if digest != _digest(body):
             return None
         files = [Path(file) for file in body["files"]]
         for file in files:
             part_path(file.parent.name, file.relative_to(root).as_posix())
         if not all(map(is_plain, files)) or [file.stat().st_size for file in files] != sizes:
+            return None
+        if _digests(files, sizes) != digests:
             return None
         lists = {name: tuple(map(str, body[name])) for name in ("files", "tables", "benchmarks", "sums")}
         values = {
@@ -110,7 +112,8 @@ def write(root: Path, kept: CachedViews) -> None:
         folder.mkdir(exist_ok=True)
         sizes = [Path(file).stat().st_size for file in kept.files]
         body = asdict(kept)
-        text = json.dumps(body | {"sizes": sizes, "digest": _digest(body)}, ensure_ascii=False)
+        told = {"sizes": sizes, "digests": _digests([*map(Path, kept.files)], sizes), "digest": _digest(body)}
+        text = json.dumps(body | told, ensure_ascii=False)
         temporary.write_text(text, "utf-8")
         temporary.replace(folder / NAME)
     except OSError:
@@ -139,6 +142,12 @@ def _keep_moments(root: Path, state: str, statement: str, table: str, database: 
         own = f"select unnest(from_json({sql.text(told)}, {sql.text(json.dumps([types]))}), recursive := true)"
         made = f"create or replace table {table} as {own}"
         write(root, replace(kept, benchmarks=tuple(made if each == statement else each for each in kept.benchmarks)))
+
+
+def _digests(files: Sequence[Path], sizes: Sequence[int]) -> list[str]:
+    """Return the digests of the files of a small store, which is held to them whenever it is opened. Raises
+    `OSError`."""
+    return [*map(sha256_of, files)] if sum(sizes) <= VERIFIED_BYTES else []
 
 
 def _digest(body: Mapping[str, object]) -> str:

@@ -151,7 +151,7 @@ def _shown(
     scores = found.get("scores", ())
     size = sum(path.stat().st_size for path in scores)
     sums = sums and size >= LARGE_BYTES and "scores" not in store.outdated(found)
-    summed = kept_sums(store.root, scores) if sums else None
+    summed = kept_sums(store, scores) if sums else None
     database = open_box((*files, *(str(each.path) for each in (summed or {}).values())))
     _open.add(database)
     try:
@@ -228,7 +228,7 @@ def _tables(
     large = {name for name in read if _is_large(read[name]) and (name not in outdated or len(TABLES[name].key) == 1)}
     keys = {name: key_of(connection, name, source, name in outdated) for name, source in sources.items()}
     doubled = with_doubles(connection, {name: source for name, source in sources.items() if name not in large}, keys)
-    doubled |= {name for name in large if has_doubles(connection, store.root, name, read[name], keys[name])}
+    doubled |= {name for name in large if has_doubles(connection, store, name, read[name], keys[name])}
     selects = {}
     for table in TABLES.values():
         committed = {path: place for place, path in enumerate(found[table.name])} if table.name in doubled else {}
@@ -272,7 +272,7 @@ def _values(
     outdated, others = store.outdated(found), {}
     for table in VALUED:
         if _is_large(found[table]) and table not in outdated:
-            kept = kept_values(connection.database, store.root, table, found[table])
+            kept = kept_values(connection.database, store, table, found[table])
             rest, whole = _beside(connection, tables, found, table, kept)
             others[table] = f"({rest})", {value for part in whole for value in kept[part]}
     return stored_values(connection, others)

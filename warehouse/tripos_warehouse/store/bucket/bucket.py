@@ -49,7 +49,7 @@ from tripos_warehouse.store.bucket.logs import LogReader, Tail
 from tripos_warehouse.store.bucket.objects import HeldObject, Objects, at_once, no_conditions
 from tripos_warehouse.store.commits import Commit, ParquetPart, new_name
 from tripos_warehouse.store.journal import merge, set_aside
-from tripos_warehouse.store.parts import discard, write_part
+from tripos_warehouse.store.parts import altered, discard, write_part
 from tripos_warehouse.store.soundness import UNFIT, fitting_lines, sound_tables
 
 BUCKET_FORMAT = "tripos.store/2"
@@ -186,14 +186,21 @@ class Bucket:
         hint = "restore the object from a backup, or find what is missing with `tripos store check`"
         raise StoreError("S0103", f"`{self.address}/{gone}` is gone", hint)
 
+    def mend(self) -> None:
+        """Compare all of the copy on this machine with the catalog, and fetch what is gone or damaged. Raises what
+        `sync` does."""
+        self.copy.forget()
+        self.sync()
+
     # Commits
 
     def publish(self, commit: Commit, logs: Sequence[LogAdvance] = ()) -> Commit:
         """Make a commit count whose parts lie in the copy on this machine; with `logs`, together with the slots that
         are in it. Where the name was committed before, that commit comes back with `repeated` set.
 
-        Raises `OvertakenError` where the slots, or the commits that it replaces, are in another commit by now, and what
-        `change` does. Objects that were written are never removed here: a write that is under way may list them yet.
+        Raises `OvertakenError` where the slots, or the commits that it replaces, are in another commit by now,
+        `StoreError` S0103 where a part has changed since it was written, and what `change` does. Objects that were
+        written are never removed here: a write that is under way may list them yet.
         """
         while True:
             catalog = self.catalog()
@@ -224,9 +231,12 @@ class Bucket:
             if part.path in known:
                 return known[part.path]
             content = (self.root / part.path).read_bytes()
+            sha256 = hashlib.sha256(content).hexdigest()
+            if sha256 != part.sha256:
+                raise altered(self.root / part.path, commit.name)
             made = BucketPart(
                 table=part.table, path=part.path, rows=part.rows, bytes=part.size, version=part.version,
-                base=catalog.serial, sha256=hashlib.sha256(content).hexdigest(),
+                base=catalog.serial, sha256=sha256,
             )  # fmt: skip
             self.objects.put(made.name, content)
             return made

@@ -15,6 +15,7 @@ import hashlib
 import uuid
 import zlib
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Annotated
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
@@ -23,6 +24,7 @@ from tripos_compiler.source import dataclass
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.bucket.objects import Objects
 from tripos_warehouse.store.commits import CHECKPOINT, ParquetPart, number_of
+from tripos_warehouse.store.digests import sealed, unsealed
 from tripos_warehouse.store.folders import part_path
 
 CATALOG = "catalog.json"
@@ -72,7 +74,7 @@ class BucketPart(BaseModel):
     @property
     def parquet(self) -> ParquetPart:
         """The part as a commit file lists it."""
-        return ParquetPart(self.table, self.path, self.rows, self.bytes, self.version)
+        return ParquetPart(self.table, self.path, self.rows, self.bytes, self.version, self.sha256)
 
 
 class PartList(BaseModel):
@@ -114,7 +116,7 @@ class Catalog(BaseModel):
 
     def content(self) -> bytes:
         """Return the bytes of the object."""
-        return self.model_dump_json(exclude_none=True).encode()
+        return sealed(self.model_dump(mode="json", exclude_none=True), lines=False)
 
     @property
     def is_long(self) -> bool:
@@ -164,6 +166,9 @@ def with_commit(
     if made is not None and made < catalog.floor:
         raise OldBaseError(new.name)
     sessions = with_advances(catalog, logs)
+    if not replaces and catalog.commits:  # it counts after all that are there, whatever the clock of its machine says
+        after = catalog.commits[-1].written_at + timedelta(microseconds=1)
+        new = new.model_copy(update={"written_at": max(new.written_at, after)})
     commits = (*(commit for commit in catalog.commits if commit.name not in gone), new)
     ordered = tuple(sorted(commits, key=lambda commit: (commit.written_at, commit.name)))
     return catalog.following(commits=ordered, sessions=sessions, recent=(*catalog.recent, new.name)[-RECENT:])
@@ -191,9 +196,10 @@ def read_catalog(content: bytes, address: str) -> Catalog:
     """Return the catalog of these bytes. Raises `StoreError`: S0104 of a newer format, S0402 where it is damaged."""
     try:
         found = Catalog.model_validate_json(content)
-    except ValidationError as error:
-        problem = error.errors(include_url=False, include_context=False)[0]
-        message = f"the catalog of `{address}` is unreadable ({problem['msg']})"
+        unsealed(content)
+    except ValueError as error:
+        why = error.errors(include_url=False)[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        message = f"the catalog of `{address}` is unreadable ({why})"
         raise StoreError("S0402", message, "restore an earlier version of the object `catalog.json`") from error
     if found.format not in (CATALOG_FORMAT, MANIFEST_FORMAT):
         raise StoreError("S0104", f"the catalog of `{address}` has the format `{found.format}`", "update Tripos")

@@ -79,7 +79,10 @@ def sealed_by(seal: bytes) -> str:
 def read_slot(number: int, content: bytes, name: str) -> LogSlot:
     """Return the slot of these bytes. Raises `StoreError`: S0104 of a newer format, S0404 where it is damaged."""
     try:
-        unpacked = zlib.decompressobj(wbits=31).decompress(content, MOST_BYTES)
+        unpacker = zlib.decompressobj(wbits=31)
+        unpacked = unpacker.decompress(content, MOST_BYTES)
+        if not unpacker.eof:
+            raise zlib.error("it breaks off")
         head = orjson.loads(unpacked.partition(b"\n")[0])
     except (zlib.error, orjson.JSONDecodeError) as error:
         hint = "restore the object from a backup, or remove it: its calls are then made again"

@@ -1,7 +1,8 @@
 """Files that a store keeps of its parts: a part is never changed, so what was made of it holds as long as it is there.
 
-A file is named by its part, by what made it, and by its own content, which is compared whenever it is read: what a disk
-spoilt would be read like anything else. Parts that are small have none. The files are disposable.
+A file is named by its part and the digest of that, by what made it, and by its own content, which is compared whenever
+it is read: what a disk spoilt would be read like anything else. Before one is made, the part is held to its digest.
+There is none of a small part, nor of one that an earlier Tripos wrote without a digest. The files are disposable.
 """
 
 from __future__ import annotations
@@ -14,40 +15,40 @@ from pathlib import Path
 
 from tripos_compiler.source import dataclass
 from tripos_warehouse.query import duckdb
-from tripos_warehouse.store import is_plain
+from tripos_warehouse.store import altered, is_plain, sha256_of, stem_of
 
 LEAST_BYTES = 1_000_000
 """Of a part of fewer bytes nothing is kept: to look for its file would take as long as to read it."""
-FOOT_BYTES = 2**16
 
 
 @dataclass(frozen=True)
 class PartFiles:
-    """The files of one kind, in one folder of the store at `root`; `made_by` is what makes them of a part."""
+    """The files of one kind, in one folder of the store at `root`; `digests` are those of its parts, and `made_by` is
+    what makes a file of a part."""
 
     root: Path
+    digests: Mapping[Path, str]
     folder: str
     made_by: str
     ending: str = "parquet"
 
     def names(self, parts: Sequence[Path]) -> dict[Path, str]:
-        """Return the names of the parts that are not small, by what tells each from any other and by what makes its
-        file. Raises `OSError`."""
-        return {part: self.name(part) for part in parts if self.is_large(part)}
+        """Return the names of the files of the parts that have a digest and are not small. Raises `OSError`."""
+        return {part: self.name(part) for part in parts if part in self.digests and self.is_large(part)}
 
     def is_large(self, part: Path) -> bool:
-        """Return true if something is kept of a part. Raises `OSError`."""
+        """Return true if a part is not small. Raises `OSError`."""
         return part.stat().st_size >= LEAST_BYTES
 
     def name(self, part: Path) -> str:
-        """Return the name of a part's file. Raises `OSError`."""
-        stat = part.stat()
-        told = [part.relative_to(self.root).as_posix(), stat.st_size, stat.st_mtime_ns, self.made_by]
-        digest = hashlib.blake2b(repr([*told, duckdb.__version__]).encode(), digest_size=16)
-        with part.open("rb") as file:
-            file.seek(max(0, stat.st_size - FOOT_BYTES))
-            digest.update(file.read())
-        return digest.hexdigest()
+        """Return the name of the file of a part that has a digest."""
+        told = [part.relative_to(self.root).as_posix(), self.digests[part], self.made_by, duckdb.__version__]
+        return hashlib.blake2b(repr(told).encode(), digest_size=16).hexdigest()
+
+    def verify(self, part: Path) -> None:
+        """Hold a part to its digest, of which a file is to be made. Raises `StoreError` S0103, and `OSError`."""
+        if sha256_of(part) != self.digests[part]:
+            raise altered(part, stem_of(part))
 
     def read(self, names: Mapping[Path, str]) -> dict[Path, Path]:
         """Return the file of each part that has one, whose content is what its name says. Makes the folder. Raises

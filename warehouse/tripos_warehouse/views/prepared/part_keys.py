@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from tripos_warehouse import sql
 from tripos_warehouse.query import as_relation, duckdb
-from tripos_warehouse.store import KEYS, read_plain
+from tripos_warehouse.store import KEYS, Store, read_plain
 from tripos_warehouse.views.prepared.part_files import PartFiles
 
 if TYPE_CHECKING:
@@ -26,12 +26,13 @@ if TYPE_CHECKING:
 
 
 def has_doubles(
-    connection: duckdb.DuckDBPyConnection, root: Path, table: str, parts: Sequence[Path], key: Sequence[str]
+    connection: duckdb.DuckDBPyConnection, store: Store, table: str, parts: Sequence[Path], key: Sequence[str]
 ) -> bool:
-    """Return true if several rows of these parts may have one key: two keys of one hash are told apart afterwards."""
+    """Return true if several rows of these parts may have one key: two keys of one hash are told apart afterwards.
+    Raises `StoreError` S0103 where a part has changed since it was written."""
     import numpy as np
 
-    keys = _Keys(connection, key_files(root, key), list_of(root, table), parts)
+    keys = _Keys(connection, key_files(store, key), list_of(store.root, table), parts)
     new = [part for part in parts if keys.names.get(part) not in keys.apart]
     if not new:
         return False
@@ -52,9 +53,9 @@ def has_doubles(
     return False
 
 
-def key_files(root: Path, key: Sequence[str]) -> PartFiles:
+def key_files(store: Store, key: Sequence[str]) -> PartFiles:
     """Return the files of the hashes of a key."""
-    return PartFiles(root, KEYS, f"hash({', '.join(key)})", "keys")
+    return PartFiles(store.root, store.digests(), KEYS, f"hash({', '.join(key)})", "keys")
 
 
 def list_of(root: Path, table: str) -> Path:
@@ -74,8 +75,7 @@ class _Keys:
         self._told = told
         self.names: Mapping[Path, str] = {}
         self.apart: frozenset[str] = frozenset()
-        with suppress(OSError):
-            self.names = {part: files.name(part) for part in parts}
+        self.names = {part: files.name(part) for part in parts if part in files.digests}
         with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
             body = json.loads(read_plain(told))
             if body["digest"] == _digest(body["parts"]):
@@ -94,11 +94,14 @@ class _Keys:
             if some[0] in kept:
                 yield np.fromfile(kept[some[0]], "<u8")
                 continue
+            is_kept = some != small and some[0] in self.names
+            if is_kept:
+                self._files.verify(some[0])
             query = f"select {self._files.made_by} as hashed from {_source(some)}"
             batches = as_relation(self._connection, query).to_arrow_reader(2**17)
             hashes = np.concatenate([np.empty(0, np.uint64), *(batch.column(0).to_numpy() for batch in batches)])
             hashes.sort()
-            if some != small and some[0] in self.names:
+            if is_kept:
                 with suppress(OSError):
                     self._files.write(self.names[some[0]], hashes.astype("<u8", copy=False).tofile)
             yield hashes

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tripos_warehouse import sql
 from tripos_warehouse.query import Connection, duckdb
-from tripos_warehouse.store import VALUES
+from tripos_warehouse.store import VALUES, Store
 from tripos_warehouse.views.prepared.part_files import PartFiles
 
 Value = tuple[str, str, str]
@@ -59,11 +59,11 @@ def stored_values(
 
 
 def kept_values(
-    connection: duckdb.DuckDBPyConnection, root: Path, table: str, parts: Sequence[Path]
+    connection: duckdb.DuckDBPyConnection, store: Store, table: str, parts: Sequence[Path]
 ) -> dict[Path, list[Value]]:
-    """Return the values of each part that is not small; those that are missing are kept, where the store can be written
-    to."""
-    files = value_files(root, table)
+    """Return the values of each part that has a file of them; those that are missing are kept, where the store can be
+    written to. Raises `StoreError` S0103 where a part has changed since it was written."""
+    files = value_files(store, table)
     found: dict[Path, list[Value]] = {}
     with suppress(OSError):
         names = files.names(parts)
@@ -72,6 +72,7 @@ def kept_values(
             if part in kept:
                 found[part] = [(one, two, three) for one, two, three in json.loads(kept[part].read_text("utf-8"))]
                 continue
+            files.verify(part)
             rows = connection.execute(_query(table, f"read_parquet({sql.texts([str(part)])})")).fetchall()
             found[part] = rows
             told = json.dumps(rows, ensure_ascii=False).encode()
@@ -83,6 +84,6 @@ def _write(told: bytes, path: Path) -> None:
     path.write_bytes(told)
 
 
-def value_files(root: Path, table: str) -> PartFiles:
+def value_files(store: Store, table: str) -> PartFiles:
     """Return the files of the values of a table."""
-    return PartFiles(root, VALUES, _query(table, "part"), "json")
+    return PartFiles(store.root, store.digests(), VALUES, _query(table, "part"), "json")

@@ -18,7 +18,7 @@ from tripos_compiler.plan import Plan
 from tripos_compiler.source import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.query import Connection, StoreConnection, as_relation, duckdb, open_box
-from tripos_warehouse.store import SUMS
+from tripos_warehouse.store import SUMS, Store
 from tripos_warehouse.views.dimensions import arm_columns
 from tripos_warehouse.views.prepared.part_files import PartFiles
 from tripos_warehouse.views.run_rows import ALL_SUMS, INTERNAL, SUM_SETS, analysis_name, sums_name
@@ -80,10 +80,10 @@ class PartSums:
     sets: tuple[BindingSet, ...]
 
 
-def kept_sums(root: Path, parts: Sequence[Path]) -> dict[Path, PartSums]:
-    """Return the sums of each part that has some; those that are missing are made, where the store can be written
-    to."""
-    files = sum_files(root)
+def kept_sums(store: Store, parts: Sequence[Path]) -> dict[Path, PartSums]:
+    """Return the sums of each part that has some; those that are missing are made, where the store can be written to.
+    Raises `StoreError` S0103 where a part has changed since it was written."""
+    files = sum_files(store)
     found: dict[Path, PartSums] = {}
     with suppress(OSError):
         names = files.names(parts)
@@ -95,9 +95,9 @@ def kept_sums(root: Path, parts: Sequence[Path]) -> dict[Path, PartSums]:
     return found
 
 
-def sum_files(root: Path) -> PartFiles:
+def sum_files(store: Store) -> PartFiles:
     """Return the files of sums of scores."""
-    return PartFiles(root, SUMS, _SUMS)
+    return PartFiles(store.root, store.digests(), SUMS, _SUMS)
 
 
 def _told(path: Path) -> PartSums:
@@ -114,6 +114,7 @@ def _made(files: PartFiles, names: Mapping[Path, str]) -> Iterator[tuple[Path, P
 
     with open_box([str(part) for part in names]) as box:
         for part, name in names.items():
+            files.verify(part)
             with suppress(duckdb.Error):
                 read = f"read_parquet({sql.texts([str(part)])})"
                 sums, sets = _with_sets(as_relation(box, _SUMS.format(source=read)).to_arrow_table())
