@@ -120,12 +120,20 @@ def _long_texts(loaded: LoadedDataset, column: str) -> dict[Any, LoadedRow] | No
     return found if found and len(found) == len(loaded.rows) else None
 
 
-JoinedSecrets = Mapping[str, list[tuple[str, Secrets]]]
-"""For a field, the secrets that it holds by joins, each with the columns by which its row is found, in words; without
-any, those that say whether it is there."""
+@dataclass(frozen=True)
+class JoinedSecrets:
+    """The secrets that a field holds by one join."""
+
+    keys: str
+    """The columns by which its row is found, in words; empty where the secrets say whether it is there."""
+    secrets: Secrets
+    tied: bool
+    """Whether it also depends on what is public of the row."""
 
 
-def joined_secrets(dataset: Dataset, read: Mapping[str, Secrets], parted: Sequence[Secrets]) -> JoinedSecrets:
+def joined_secrets(
+    dataset: Dataset, read: Mapping[str, Secrets], parted: Sequence[Secrets]
+) -> Mapping[str, list[JoinedSecrets]]:
     """Return what the fields of a data set hold by its joins. `read` are the secrets that fields read from its columns;
     `parted` those that tell, of each join, which rows its files have.
 
@@ -133,27 +141,31 @@ def joined_secrets(dataset: Dataset, read: Mapping[str, Secrets], parted: Sequen
     braces that both files have are part of the key.
     """
     columns = dict(read)
-    found: dict[str, list[tuple[str, Secrets]]] = {each.name: [] for each in dataset.fields}
+    tied: set[str] = set()
+    found: dict[str, list[JoinedSecrets]] = {each.name: [] for each in dataset.fields}
     named = {name for file in dataset.files for name in file.captures}
     for join, there in zip(dataset.joins, parted, strict=True):
-        keys = {name: columns[name] for name in _keys(dataset, join) if columns.get(name)}
+        every = _keys(join)
+        keys = {name: columns[name] for name in every if columns.get(name)}
         by = union(*keys.values())
         if not by and not there:
             continue
         added = set(join.columns) - {join.column} - named
+        beside = bool(there) or len(keys) < len(every) or not tied.isdisjoint(keys)
         for each in dataset.fields:
             if added.isdisjoint(each.columns):
                 continue
             if by:
-                found[each.name].append((_listed(keys), by))
+                found[each.name].append(JoinedSecrets(_listed(keys), by, beside))
             if there:
-                found[each.name].append(("", there))
+                found[each.name].append(JoinedSecrets("", there, beside))
         for column in added:
             columns[column] = union(columns.get(column, NONE), by, there)
+        tied |= added if beside else set()
     return found
 
 
-def _keys(dataset: Dataset, join: Join) -> set[str]:
+def _keys(join: Join) -> set[str]:
     """Return the columns of a row by which its row in a joined file is found."""
     captured = {name for file in join.files for name in file.captures}
     return {join.column, *(captured - {join.other})}

@@ -187,7 +187,8 @@ class Proof:
             given = arguments_of(call)
             door.shown = union(door.shown, parted(flows.of(given["value"]).all)[0])
             if "rows" in given:
-                door.stays = door.stays and Exchanges(flows, self.program.made, self._has_all).stays(given["value"])
+                exchanges = Exchanges(flows, self.program.made, self._has_all, self._tied)
+                door.stays = door.stays and exchanges.stays(given["value"])
 
         return revealed
 
@@ -252,6 +253,9 @@ class Proof:
             return True
         mine = Counter(comparable_text(row.values.get(column.field)) for row in one.rows)
         return Counter(comparable_text(row.values.get(secret.column)) for row in other.rows) <= mine
+
+    def _tied(self, dataset: str, column: str) -> bool:
+        return column in self.tables.of(dataset).tied
 
     def _rows(self, secret: Secret) -> int | None:
         """Return how many rows a data set has, where that is known before a run."""

@@ -15,7 +15,7 @@ from tripos_compiler.resolve import Copy
 from tripos_compiler.secrecy.flows import Revealed, SourcePlaces
 from tripos_compiler.secrecy.generation import GenerationFlow, TableSecrets
 from tripos_compiler.secrecy.labels import NONE, PUBLIC, About, Flow, Secret, Secrets, onward, union, within
-from tripos_compiler.secrecy.layouts import Layout, Layouts, joined_secrets
+from tripos_compiler.secrecy.layouts import JoinedSecrets, Layout, Layouts, joined_secrets
 from tripos_compiler.source import dataclass
 
 Copies = Mapping[tuple[str, str], tuple[Copy, ...]]
@@ -106,7 +106,8 @@ class DatasetSecrets:
     # --- read from files ---
 
     def _read(self, dataset: Dataset) -> TableSecrets:
-        told, media = self._contents(dataset), self._media(dataset)
+        joined, media = self._joined(dataset), self._media(dataset)
+        told = self._contents(dataset, joined)
         fields = {each.name: Flow(union(told[each.name], media.get(each.name, NONE))) for each in dataset.fields}
         public = [each for each in dataset.fields if not fields[each.name].all]
         columns = {
@@ -115,25 +116,29 @@ class DatasetSecrets:
         about = (About(dataset.name), *self._same_rows(dataset))
         there, order = self._laid_out(dataset)
         rows = Flow(union(self._repeats(dataset, fields), there), each=Flow(fields=fields), order=order)
-        return TableSecrets(dataset.name, rows, columns, about, dataset.key)
+        tied = frozenset(media) | {name for name, joins in joined.items() if any(join.tied for join in joins)}
+        return TableSecrets(dataset.name, rows, columns, about, dataset.key, tied)
 
-    def _contents(self, dataset: Dataset) -> Mapping[str, Secrets]:
+    def _joined(self, dataset: Dataset) -> Mapping[str, list[JoinedSecrets]]:
+        """Return the secrets that the fields of a data set hold by its joins."""
+        if not dataset.joins:
+            return {}
+        parted = [self._parted(dataset, place) for place in range(len(dataset.joins))]
+        return joined_secrets(dataset, self._columns(dataset), parted)
+
+    def _contents(self, dataset: Dataset, joined: Mapping[str, list[JoinedSecrets]]) -> Mapping[str, Secrets]:
         """Return the secrets that the fields of a data set hold; columns of joined files hold those by which their row
         is found, too."""
         own = {each.name: self._content(dataset.name, each) for each in dataset.fields}
-        if not dataset.joins:
-            return own
-        parted = [self._parted(dataset, place) for place in range(len(dataset.joins))]
-        found = joined_secrets(dataset, self._columns(dataset), parted)
-        heads = {name: self.declaration(dataset.name, name).head for name, joins in found.items() if joins}
+        heads = {name: self.declaration(dataset.name, name).head for name, joins in joined.items() if joins}
 
         def label(name: str, keys: str) -> Label:
             by = f"`{name}` {FOUND_BY} {keys}" if keys else f"whether there is `{name}` is told by the joined files"
             return Label(heads[name], by)
 
-        return {
-            name: union(own[name], *(onward(secrets, label(name, keys)) for keys, secrets in joins))
-            for name, joins in found.items()
+        return own | {
+            name: union(own[name], *(onward(join.secrets, label(name, join.keys)) for join in joins))
+            for name, joins in joined.items()
         }
 
     def _media(self, dataset: Dataset) -> Mapping[str, Secrets]:

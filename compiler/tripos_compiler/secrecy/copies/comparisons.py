@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from tripos_compiler.resolve import Contents, CopiedField, Copy, Field, KnownCopies, LoadedDataset
 from tripos_compiler.secrecy.copies.copies import digests, find_copied_fields
@@ -92,11 +93,16 @@ def datasets_sharing_files(loaded: Mapping[str, LoadedDataset]) -> dict[str, fro
 
 def identifies_rows(loaded: LoadedDataset, names: frozenset[str]) -> bool:
     """Return true if no two rows of a data set have the same values in these fields, rows that repeat others left
-    out."""
+    out. 1 and 1.0 are the same: nothing puts one before the other."""
     if loaded.repeated:
         return False
-    columns = [[row.values.get(name) for row in loaded.rows] for name in sorted(names)]
+    columns = [[_comparable(row.values.get(name)) for row in loaded.rows] for name in sorted(names)]
     telling = (each for each in columns if all(isinstance(value, str) for value in each))
     if any(len(set(each)) == len(each) for each in telling):
         return True
     return len({repr(values) for values in zip(*columns, strict=True)}) == len(loaded.rows)
+
+
+def _comparable(value: Any) -> Any:
+    """Return a number that is whole as a whole one."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
