@@ -4,13 +4,15 @@ of the row that it finds tell the key."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from tripos_compiler.plan import DataFile, Dataset, Join
 from tripos_compiler.resolve import LoadedDataset, LoadedRow
-from tripos_compiler.secrecy.copies import digests
+from tripos_compiler.secrecy.copies import comparable_text, digests
 from tripos_compiler.secrecy.labels import NONE, Secrets, union
 from tripos_compiler.source import dataclass
 
@@ -54,10 +56,31 @@ class Layouts:
         loaded = self.loaded[name]
         captured = {column for file in files for column in file.captures}
         captured = captured if columns is None else captured & columns
+        said = frozenset[str]() if joined else self._said_by_names(name, secret)
         fields = tuple(
-            each.name for each in loaded.dataset.fields if each.name in secret and not captured.isdisjoint(each.columns)
+            each.name
+            for each in loaded.dataset.fields
+            if each.name in said or (each.name in secret and not captured.isdisjoint(each.columns))
         )
         return Layout(name, fields, frozenset(_contents(loaded, files)), joined)
+
+    def _said_by_names(self, name: str, secret: Collection[str]) -> frozenset[str]:
+        """Return the fields of which the name of its file says what every row has, though it is not read from there,
+        but those that a public field says."""
+        loaded = self.loaded[name]
+        if len(loaded.dataset.files) < 2:
+            return frozenset()
+        names = {file.path: _words_of(file.path) for file in loaded.dataset.files}
+        public = [each.name for each in loaded.dataset.fields if each.name not in secret]
+        found: set[str] = set()
+        for column in secret:
+            said = [comparable_text(row.values.get(column)) for row in loaded.rows]
+            held = [(text, row.path) for text, row in zip(said, loaded.rows, strict=True) if text]
+            if len({text for text, _ in held}) < 2 or any(text not in names[path] for text, path in held):
+                continue
+            if not any(said == [comparable_text(row.values.get(other)) for row in loaded.rows] for other in public):
+                found.add(column)
+        return frozenset(found)
 
     def has_some(self, name: str, layout: Layout) -> bool:
         """Return true if a data set has the rows of some files of a layout, and not of all: it reads these, or has all
@@ -66,21 +89,43 @@ class Layouts:
         files = self.files(name)
         if files & layout.files:
             return not layout.files <= files
-        if layout.joined or name == layout.dataset:
+        of = self.loaded[layout.dataset]
+        for rows in self._same_rows(name, layout):
+            found = {(row.path, row.number) for row in rows}
+            paths = {path for path, _ in found}
+            whole = {(row.path, row.number) for row in of.rows if row.path in paths}
+            if found == whole and len(whole) < len(of.rows):
+                return True
+        return False
+
+    def is_parted(self, name: str, layout: Layout) -> bool:
+        """Return true if a data set has its rows in the order of the files of a layout: it reads one of them, or has
+        the rows of each in a file of its own."""
+        if self.files(name) & layout.files:
+            return not (layout.joined and name == layout.dataset)
+        mine = self.loaded[name]
+        if not 1 < len(mine.dataset.files) <= len(layout.files):
             return False
+        for rows in self._same_rows(name, layout):
+            found: dict[str, set[str]] = defaultdict(set)
+            for own, row in zip(mine.rows, rows, strict=True):
+                found[own.path].add(row.path)
+            if all(len(paths) == 1 for paths in found.values()) and len(set().union(*found.values())) > 1:
+                return True
+        return False
+
+    def _same_rows(self, name: str, layout: Layout) -> Iterator[list[LoadedRow]]:
+        """Yield for all rows of a data set the rows of a layout that they are, once for every field that tells it."""
+        if layout.joined or name == layout.dataset:
+            return
         of, mine = self.loaded[layout.dataset], self.loaded[name]
         public = [each.name for each in of.dataset.fields if not each.secret]
         for known in filter(None, (_long_texts(of, column) for column in public)):
             for column in mine.dataset.fields:
                 rows = [known.get(row.values.get(column.name)) for row in mine.rows if _is_long(row, column.name)]
-                if len(rows) < len(mine.rows) or None in rows:
-                    continue
-                found = {(row.path, row.number) for row in rows if row is not None}
-                paths = {path for path, _ in found}
-                whole = {(row.path, row.number) for row in of.rows if row.path in paths}
-                if found == whole and len(whole) < len(of.rows):
-                    return True
-        return False
+                there = [row for row in rows if row is not None]
+                if len(there) == len(mine.rows):
+                    yield there
 
     def are_media_by_folder(self, name: str) -> bool:
         """Return true if cells of a data set that say the same name different files, by the folder of their row."""
@@ -103,6 +148,12 @@ class Layouts:
 def _contents(loaded: LoadedDataset, files: Sequence[DataFile]) -> list[str]:
     """Return the digests of what files hold once they are unpacked."""
     return [digests(loaded, file)[1] for file in files]
+
+
+def _words_of(path: str) -> set[str]:
+    """Return what the name of a file says: its words, and each part of its path."""
+    parts = [part.partition(".")[0] for part in path.split("/")]
+    return {comparable_text(each) for each in (*parts, *re.split(r"[\W_]+", path)) if each}
 
 
 LONG = 12

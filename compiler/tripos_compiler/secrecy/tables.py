@@ -174,13 +174,13 @@ class DatasetSecrets:
     def _laid_out(self, dataset: Dataset) -> tuple[Secrets, Secrets]:
         """Return what it tells which rows a data set has, and in which order: rows move to another file where their
         secret, which its name says, is another."""
-        files, head = self.layouts.files(dataset.name), self.places.dataset(dataset.name).head
+        head = self.places.dataset(dataset.name).head
         there, order = NONE, NONE
         for each in self._every_layout:
             told = self._told_by(each)
             if self.layouts.has_some(dataset.name, each):
                 there = union(there, onward(told, Label(head, "it tells which rows lie in these files")))
-            if files & each.files and not (each.joined and each.dataset == dataset.name):
+            if self.layouts.is_parted(dataset.name, each):
                 order = union(order, onward(told, Label(head, IN_FILES)))
         return there, order
 
