@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 
 from tripos_compiler.diagnostics import Label
@@ -22,6 +22,7 @@ from tripos_compiler.resolve import Program
 from tripos_compiler.secrecy.copies import (
     comparable_text,
     copies_by_field,
+    copies_by_key,
     datasets_sharing_files,
     identifies_rows,
     unmarked_copies,
@@ -66,6 +67,7 @@ class Proof:
 
     program: Program
     copies: Copies
+    keys: Mapping[tuple[str, str], tuple[tuple[str, str], ...]]
     doors: dict[tuple[str, str, int], Door] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -74,6 +76,7 @@ class Proof:
             self.program.datasets,
             self.program.made,
             self.copies,
+            self.keys,
             datasets_sharing_files(self.program.loaded),
             Layouts(self.program.loaded),
             self._told_apart,
@@ -288,7 +291,8 @@ def secret_name(way: TaintTrail) -> str:
 def prove(program: Program) -> None:
     """Prove that no secret of an item reaches the compared role; reports what cannot be proved."""
     if program.of("benchmark"):
-        Proof(program, copies_by_field(program.loaded, program.copies)).run()
+        keys = copies_by_key(program.loaded, program.copies)
+        Proof(program, copies_by_field(program.loaded, program.copies), keys).run()
 
 
 def check_marks(program: Program) -> None:

@@ -45,6 +45,8 @@ class DatasetSecrets:
     datasets: Mapping[str, Dataset]
     made: Mapping[str, Made]
     copies: Copies
+    keys: Mapping[tuple[str, str], tuple[tuple[str, str], ...]]
+    """For a column that no field reads and by which rows of joined files are found, the secret fields that it says."""
     files: Files
     layouts: Layouts
     told_apart: Callable[[str, frozenset[str]], bool]
@@ -163,6 +165,12 @@ class DatasetSecrets:
             for each in self.datasets[name].fields if name in self.datasets else ():
                 for column in each.columns:
                     found[column] = union(found.get(column, NONE), self._content(name, each))
+        head = self.places.dataset(dataset.name).head
+        for join in dataset.joins:
+            said = Label(head, f"`{join.column}` says it in the files")
+            for of in self.keys.get((dataset.name, join.column), ()):
+                secret: Secrets = {Secret(*of): ((self._declared(*of), said),)}
+                found[join.column] = union(found.get(join.column, NONE), secret)
         return found
 
     def _parted(self, dataset: Dataset, place: int) -> Secrets:
