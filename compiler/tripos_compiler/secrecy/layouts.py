@@ -89,8 +89,10 @@ class Layouts:
         files = self.files(name)
         if files & layout.files:
             return not layout.files <= files
+        if layout.joined:
+            return False
         of = self.loaded[layout.dataset]
-        for rows in self._same_rows(name, layout):
+        for rows in self._same_rows(name, layout.dataset):
             found = {(row.path, row.number) for row in rows}
             paths = {path for path, _ in found}
             whole = {(row.path, row.number) for row in of.rows if row.path in paths}
@@ -104,9 +106,9 @@ class Layouts:
         if self.files(name) & layout.files:
             return not (layout.joined and name == layout.dataset)
         mine = self.loaded[name]
-        if not 1 < len(mine.dataset.files) <= len(layout.files):
+        if layout.joined or not 1 < len(mine.dataset.files) <= len(layout.files):
             return False
-        for rows in self._same_rows(name, layout):
+        for rows in self._same_rows(name, layout.dataset):
             found: dict[str, set[str]] = defaultdict(set)
             for own, row in zip(mine.rows, rows, strict=True):
                 found[own.path].add(row.path)
@@ -114,11 +116,26 @@ class Layouts:
                 return True
         return False
 
-    def _same_rows(self, name: str, layout: Layout) -> Iterator[list[LoadedRow]]:
-        """Yield for all rows of a data set the rows of a layout that they are, once for every field that tells it."""
-        if layout.joined or name == layout.dataset:
+    def is_named_by(self, name: str, dataset: str, column: str) -> bool:
+        """Return true if every file of a data set is named by what its rows have in a column of another data set."""
+        mine = self.loaded[name]
+        words = {file.path: _words_of(file.path) for file in mine.dataset.files}
+        values = {comparable_text(row.values.get(column)) for row in self.loaded[dataset].rows}
+        if len(values) < 2 or any(values.isdisjoint(said) for said in words.values()):
+            return False
+        return any(
+            all(
+                comparable_text(row.values.get(column)) in words[own.path]
+                for own, row in zip(mine.rows, rows, strict=True)
+            )
+            for rows in self._same_rows(name, dataset)
+        )
+
+    def _same_rows(self, name: str, dataset: str) -> Iterator[list[LoadedRow]]:
+        """Yield for all rows of a data set the rows of another that they are, once for every field that tells it."""
+        if name == dataset:
             return
-        of, mine = self.loaded[layout.dataset], self.loaded[name]
+        of, mine = self.loaded[dataset], self.loaded[name]
         public = [each.name for each in of.dataset.fields if not each.secret]
         for known in filter(None, (_long_texts(of, column) for column in public)):
             for column in mine.dataset.fields:
@@ -130,6 +147,10 @@ class Layouts:
     def are_media_by_folder(self, name: str) -> bool:
         """Return true if cells of a data set that say the same name different files, by the folder of their row."""
         return self.loaded[name].media_by_folder
+
+    def count(self, name: str) -> int:
+        """Return how many rows a data set has."""
+        return len(self.loaded[name].rows)
 
     def files(self, name: str) -> frozenset[str]:
         """Return the files of the rows of a data set."""

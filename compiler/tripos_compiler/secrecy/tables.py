@@ -190,7 +190,19 @@ class DatasetSecrets:
                 there = union(there, onward(told, Label(head, "it tells which rows lie in these files")))
             if self.layouts.is_parted(dataset.name, each):
                 order = union(order, onward(told, Label(head, IN_FILES)))
+        for name, secrets in self._named_by(dataset):
+            if self.layouts.count(dataset.name) < self.layouts.count(name):
+                there = union(there, onward(secrets, Label(head, "it tells which rows lie in these files")))
+            order = union(order, onward(secrets, Label(head, IN_FILES)))
         return there, order
+
+    def _named_by(self, dataset: Dataset) -> Iterator[tuple[str, Secrets]]:
+        """Yield the secrets of other data sets by which the files of a data set are named."""
+        for name, other in self.datasets.items():
+            for each in other.fields if name != dataset.name else ():
+                secrets = self._content(name, each)
+                if secrets and self.layouts.is_named_by(dataset.name, name, each.name):
+                    yield name, secrets
 
     @cached_property
     def _every_layout(self) -> tuple[Layout, ...]:
