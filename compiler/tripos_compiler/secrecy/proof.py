@@ -67,7 +67,7 @@ class Proof:
 
     program: Program
     copies: Copies
-    keys: Mapping[tuple[str, str], tuple[tuple[str, str], ...]]
+    keys: Mapping[tuple[str, str], tuple[tuple[str, str], ...]] = field(default_factory=dict)
     doors: dict[tuple[str, str, int], Door] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
