@@ -247,12 +247,13 @@ class Proof:
 
     def _has_all(self, column: Data, secret: Secret) -> bool:
         """Return true if a column has what a secret column of another data set has in every row: so it has where it is
-        read from all of its files, or has all of its values."""
+        secret itself and read from all of its files, or has all of its values, and nothing public beside them."""
         one, other = (self.program.loaded.get(name) for name in (column.dataset, secret.dataset))
         if one is None or other is None or column.field is None:
             return False
         files = self.tables.layouts.files
-        if files(secret.dataset) <= files(column.dataset):
+        marked = any(each.secret for each in one.dataset.fields if each.name == column.field)
+        if marked and files(secret.dataset) <= files(column.dataset):
             return True
         mine = Counter(comparable_text(row.values.get(column.field)) for row in one.rows)
         return Counter(comparable_text(row.values.get(secret.column)) for row in other.rows) <= mine
