@@ -46,6 +46,7 @@ NOT_SEEN = {
     "files_that_are_named_by_answers",
     "files_that_say_the_kind",
     "one_file_that_says_the_kind",
+    "joined_file_that_is_named_by_an_answer",
     "key_that_says_the_answer",  # a column that no field reads stays as it is
     "files_with_joins_that_are_named_alike",  # a row of another file finds no row in the file of that name
     "shots_with_tips",  # of the row itself nothing is shown

@@ -131,6 +131,18 @@ class Layouts:
             for rows in self._same_rows(name, dataset)
         )
 
+    def is_join_named_by(self, name: str, place: int, column: str) -> bool:
+        """Return true if a row finds another in the files of a join just where their names say what it has in a
+        column."""
+        loaded = self.loaded[name]
+        join = loaded.dataset.joins[place]
+        words = set().union(*(_words_of(file.path) for file in join.files))
+        said = [comparable_text(row.values.get(column)) in words for row in loaded.rows]
+        if all(said) or not any(said):
+            return False
+        read = [each.name for each in loaded.dataset.fields if not set(join.columns).isdisjoint(each.columns)]
+        return any(said == [row.values.get(other) is not None for row in loaded.rows] for other in read)
+
     def _same_rows(self, name: str, dataset: str) -> Iterator[list[LoadedRow]]:
         """Yield for all rows of a data set the rows of another that they are, once for every field that tells it."""
         if name == dataset:

@@ -174,10 +174,16 @@ class DatasetSecrets:
         return found
 
     def _parted(self, dataset: Dataset, place: int) -> Secrets:
-        """Return the secrets by which a join has some of the files of a layout, and not all."""
+        """Return the secrets by which a join has some of the files of a layout, and not all, or files that are named by
+        what the rows have that it has."""
         files = self.layouts.joined(dataset.name, place)
         parted = [each for each in self._every_layout if files & each.files and not each.files <= files]
-        return union(*(self._told_by(each) for each in parted if each.dataset != dataset.name))
+        named = [
+            self._content(dataset.name, each)
+            for each in dataset.fields
+            if self._content(dataset.name, each) and self.layouts.is_join_named_by(dataset.name, place, each.name)
+        ]
+        return union(*(self._told_by(each) for each in parted if each.dataset != dataset.name), *named)
 
     def _laid_out(self, dataset: Dataset) -> tuple[Secrets, Secrets]:
         """Return what it tells which rows a data set has, and in which order: rows move to another file where their
