@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
+
+from hypothesis import given, strategies as st
 
 from tripos_compiler.diagnostics import Diagnostics
+from tripos_compiler.language.library import FUNCTIONS
 from tripos_compiler.plan import Call, Ref
 from tripos_compiler.resolve.program import Program
-from tripos_compiler.secrecy.flows import Flows, SourcePlaces
+from tripos_compiler.secrecy.flows import UNORDERED, Flows, SourcePlaces
 from tripos_compiler.secrecy.labels import NONE, Flow, Secret, Secrets
 from tripos_compiler.secrecy.proof import Proof
 from tripos_compiler.source.inputs import NoData
@@ -49,3 +53,15 @@ def test_rows_that_a_key_picks_tell_the_keys_of_all_of_them_and_the_key() -> Non
     flows = Flows(names, Proof(program, {}).tables, lambda call, flow: None, SourcePlaces(program))
     call = Call(function="picked", args=tuple(Ref(path=(name,)) for name in names))
     assert flows.of(call).all.keys() >= {*column, *key}
+
+
+NUMBERS = st.sampled_from([0, 1, 1.0, 2, 2.0, 2.5, -1, 0.1, 1e16, 2**53, float(2**53)])
+OF_TWO = {"precision", "recall", "f1", "jaccard", "overlap"}
+
+
+@given(items=st.lists(NUMBERS, min_size=1).flatmap(lambda found: st.tuples(st.just(found), st.permutations(found))))
+def test_a_function_that_is_said_to_look_at_no_order_gives_the_same_in_any(items: tuple[list[Any], list[Any]]) -> None:
+    for name in UNORDERED - {"any", "all"}:
+        rest = ([1, 2.0],) if name in OF_TWO else (2, "seed") if name == "drawn" else ()
+        one, other = (FUNCTIONS[name](each, *rest) for each in items)
+        assert repr(one) == repr(other), name

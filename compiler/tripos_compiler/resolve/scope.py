@@ -126,6 +126,8 @@ class LoadedDataset:
     """The rows that say what an earlier row says, which `rows` leaves out."""
     media_by_folder: bool = False
     """Whether cells that say the same name different files, each beside its own data file."""
+    keys: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    """By column what `rows` have by which rows of joined files are found, where no field reads it."""
     unpacked: Mapping[str, str] = field(default_factory=dict)
     """By path, the SHA-256 of what its compressed files hold."""
     origin: Origin = "spec"

@@ -53,6 +53,9 @@ class Exchange(IntEnum):
 HasAll = Callable[[Data, Secret], bool]
 """Whether a column of a data set that is read has what a secret column of another has in every row."""
 
+Tied = Callable[[str, str], bool]
+"""Whether a secret and something public of the row decide a column of a data set together."""
+
 
 @dataclass
 class Exchanges:
@@ -61,6 +64,7 @@ class Exchanges:
     flows: Flows
     made: Mapping[str, Made]
     has_all: HasAll
+    tied: Tied
     loops: Mapping[str, Exchange] = field(default_factory=dict)
     """By alias, what the loops that it stands in go through: rows, or something of each."""
     rows: Mapping[str, str] = field(default_factory=dict)
@@ -144,7 +148,7 @@ class Exchanges:
         of, rows = without_reveal(loop.of), dict(self.rows)
         if isinstance(of, Data):
             rows[loop.alias] = of.dataset
-        inside = Exchanges(inner, self.made, self.has_all, loops, rows)
+        inside = Exchanges(inner, self.made, self.has_all, self.tied, loops, rows)
         found = _joined(inside.of(each) for each in (value, loop.where) if each is not None)
         if source in (Exchange.ROWS, Exchange.REORDERED):
             return Exchange.CHANGES if found == Exchange.CHANGES else Exchange.REORDERED
@@ -161,6 +165,8 @@ class Exchanges:
         flow = rows.at(column)
         if dataset in self.made:
             return self._made_column(self.made[dataset], column, flow)
+        if self.tied(dataset, column):
+            return Exchange.CHANGES
         others = [each for each in parted(flow.element.all)[0] if each.dataset != dataset]
         whole = all(self.has_all(Data(dataset=dataset, field=column), each) for each in others)
         return Exchange.REORDERED if whole else Exchange.CHANGES

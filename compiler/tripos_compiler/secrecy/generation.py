@@ -36,6 +36,8 @@ class TableSecrets:
     from."""
     key: Expr | None = None
     """What rows that belong together have in common, an expression of the fields alone."""
+    tied: frozenset[str] = frozenset()
+    """The fields that a secret and something public of the row decide together, as a row that is found by both."""
 
     @cached_property
     def _about(self) -> frozenset[tuple[str, str | None]]:

@@ -4,13 +4,15 @@ of the row that it finds tell the key."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from tripos_compiler.plan import DataFile, Dataset, Join
 from tripos_compiler.resolve import LoadedDataset, LoadedRow
-from tripos_compiler.secrecy.copies import digests
+from tripos_compiler.secrecy.copies import comparable_text, digests
 from tripos_compiler.secrecy.labels import NONE, Secrets, union
 from tripos_compiler.source import dataclass
 
@@ -54,10 +56,31 @@ class Layouts:
         loaded = self.loaded[name]
         captured = {column for file in files for column in file.captures}
         captured = captured if columns is None else captured & columns
+        said = frozenset[str]() if joined else self._said_by_names(name, secret)
         fields = tuple(
-            each.name for each in loaded.dataset.fields if each.name in secret and not captured.isdisjoint(each.columns)
+            each.name
+            for each in loaded.dataset.fields
+            if each.name in said or (each.name in secret and not captured.isdisjoint(each.columns))
         )
         return Layout(name, fields, frozenset(_contents(loaded, files)), joined)
+
+    def _said_by_names(self, name: str, secret: Collection[str]) -> frozenset[str]:
+        """Return the fields of which the name of its file says what every row has, though it is not read from there,
+        but those that a public field says."""
+        loaded = self.loaded[name]
+        if len(loaded.dataset.files) < 2:
+            return frozenset()
+        names = {file.path: _words_of(file.path) for file in loaded.dataset.files}
+        public = [each.name for each in loaded.dataset.fields if each.name not in secret]
+        found: set[str] = set()
+        for column in secret:
+            said = [comparable_text(row.values.get(column)) for row in loaded.rows]
+            held = [(text, row.path) for text, row in zip(said, loaded.rows, strict=True) if text]
+            if len({text for text, _ in held}) < 2 or any(text not in names[path] for text, path in held):
+                continue
+            if not any(said == [comparable_text(row.values.get(other)) for row in loaded.rows] for other in public):
+                found.add(column)
+        return frozenset(found)
 
     def has_some(self, name: str, layout: Layout) -> bool:
         """Return true if a data set has the rows of some files of a layout, and not of all: it reads these, or has all
@@ -66,25 +89,80 @@ class Layouts:
         files = self.files(name)
         if files & layout.files:
             return not layout.files <= files
-        if layout.joined or name == layout.dataset:
+        if layout.joined:
             return False
-        of, mine = self.loaded[layout.dataset], self.loaded[name]
+        of = self.loaded[layout.dataset]
+        for rows in self._same_rows(name, layout.dataset):
+            found = {(row.path, row.number) for row in rows}
+            paths = {path for path, _ in found}
+            whole = {(row.path, row.number) for row in of.rows if row.path in paths}
+            if found == whole and len(whole) < len(of.rows):
+                return True
+        return False
+
+    def is_parted(self, name: str, layout: Layout) -> bool:
+        """Return true if a data set has its rows in the order of the files of a layout: it reads one of them, or has
+        the rows of each in a file of its own."""
+        if self.files(name) & layout.files:
+            return not (layout.joined and name == layout.dataset)
+        mine = self.loaded[name]
+        if layout.joined or not 1 < len(mine.dataset.files) <= len(layout.files):
+            return False
+        for rows in self._same_rows(name, layout.dataset):
+            found: dict[str, set[str]] = defaultdict(set)
+            for own, row in zip(mine.rows, rows, strict=True):
+                found[own.path].add(row.path)
+            if all(len(paths) == 1 for paths in found.values()) and len(set().union(*found.values())) > 1:
+                return True
+        return False
+
+    def is_named_by(self, name: str, dataset: str, column: str) -> bool:
+        """Return true if every file of a data set is named by what its rows have in a column of another data set."""
+        mine = self.loaded[name]
+        words = {file.path: _words_of(file.path) for file in mine.dataset.files}
+        values = {comparable_text(row.values.get(column)) for row in self.loaded[dataset].rows}
+        if len(values) < 2 or any(values.isdisjoint(said) for said in words.values()):
+            return False
+        return any(
+            all(
+                comparable_text(row.values.get(column)) in words[own.path]
+                for own, row in zip(mine.rows, rows, strict=True)
+            )
+            for rows in self._same_rows(name, dataset)
+        )
+
+    def is_join_named_by(self, name: str, place: int, column: str) -> bool:
+        """Return true if a row finds another in the files of a join just where their names say what it has in a
+        column."""
+        loaded = self.loaded[name]
+        join = loaded.dataset.joins[place]
+        words = set().union(*(_words_of(file.path) for file in join.files))
+        said = [comparable_text(row.values.get(column)) in words for row in loaded.rows]
+        if all(said) or not any(said):
+            return False
+        read = [each.name for each in loaded.dataset.fields if not set(join.columns).isdisjoint(each.columns)]
+        return any(said == [row.values.get(other) is not None for row in loaded.rows] for other in read)
+
+    def _same_rows(self, name: str, dataset: str) -> Iterator[list[LoadedRow]]:
+        """Yield for all rows of a data set the rows of another that they are, once for every field that tells it."""
+        if name == dataset:
+            return
+        of, mine = self.loaded[dataset], self.loaded[name]
         public = [each.name for each in of.dataset.fields if not each.secret]
         for known in filter(None, (_long_texts(of, column) for column in public)):
             for column in mine.dataset.fields:
                 rows = [known.get(row.values.get(column.name)) for row in mine.rows if _is_long(row, column.name)]
-                if len(rows) < len(mine.rows) or None in rows:
-                    continue
-                found = {(row.path, row.number) for row in rows if row is not None}
-                paths = {path for path, _ in found}
-                whole = {(row.path, row.number) for row in of.rows if row.path in paths}
-                if found == whole and len(whole) < len(of.rows):
-                    return True
-        return False
+                there = [row for row in rows if row is not None]
+                if len(there) == len(mine.rows):
+                    yield there
 
     def are_media_by_folder(self, name: str) -> bool:
         """Return true if cells of a data set that say the same name different files, by the folder of their row."""
         return self.loaded[name].media_by_folder
+
+    def count(self, name: str) -> int:
+        """Return how many rows a data set has."""
+        return len(self.loaded[name].rows)
 
     def files(self, name: str) -> frozenset[str]:
         """Return the files of the rows of a data set."""
@@ -105,6 +183,12 @@ def _contents(loaded: LoadedDataset, files: Sequence[DataFile]) -> list[str]:
     return [digests(loaded, file)[1] for file in files]
 
 
+def _words_of(path: str) -> set[str]:
+    """Return what the name of a file says: its words, and each part of its path."""
+    parts = [part.partition(".")[0] for part in path.split("/")]
+    return {comparable_text(each) for each in (*parts, *re.split(r"[\W_]+", path)) if each}
+
+
 LONG = 12
 """A text of so many characters stands in two files for a reason."""
 
@@ -120,12 +204,20 @@ def _long_texts(loaded: LoadedDataset, column: str) -> dict[Any, LoadedRow] | No
     return found if found and len(found) == len(loaded.rows) else None
 
 
-JoinedSecrets = Mapping[str, list[tuple[str, Secrets]]]
-"""For a field, the secrets that it holds by joins, each with the columns by which its row is found, in words; without
-any, those that say whether it is there."""
+@dataclass(frozen=True)
+class JoinedSecrets:
+    """The secrets that a field holds by one join."""
+
+    keys: str
+    """The columns by which its row is found, in words; empty where the secrets say whether it is there."""
+    secrets: Secrets
+    tied: bool
+    """Whether it also depends on what is public of the row."""
 
 
-def joined_secrets(dataset: Dataset, read: Mapping[str, Secrets], parted: Sequence[Secrets]) -> JoinedSecrets:
+def joined_secrets(
+    dataset: Dataset, read: Mapping[str, Secrets], parted: Sequence[Secrets]
+) -> Mapping[str, list[JoinedSecrets]]:
     """Return what the fields of a data set hold by its joins. `read` are the secrets that fields read from its columns;
     `parted` those that tell, of each join, which rows its files have.
 
@@ -133,27 +225,31 @@ def joined_secrets(dataset: Dataset, read: Mapping[str, Secrets], parted: Sequen
     braces that both files have are part of the key.
     """
     columns = dict(read)
-    found: dict[str, list[tuple[str, Secrets]]] = {each.name: [] for each in dataset.fields}
+    tied: set[str] = set()
+    found: dict[str, list[JoinedSecrets]] = {each.name: [] for each in dataset.fields}
     named = {name for file in dataset.files for name in file.captures}
     for join, there in zip(dataset.joins, parted, strict=True):
-        keys = {name: columns[name] for name in _keys(dataset, join) if columns.get(name)}
+        every = _keys(join)
+        keys = {name: columns[name] for name in every if columns.get(name)}
         by = union(*keys.values())
         if not by and not there:
             continue
         added = set(join.columns) - {join.column} - named
+        beside = bool(there) or len(keys) < len(every) or not tied.isdisjoint(keys)
         for each in dataset.fields:
             if added.isdisjoint(each.columns):
                 continue
             if by:
-                found[each.name].append((_listed(keys), by))
+                found[each.name].append(JoinedSecrets(_listed(keys), by, beside))
             if there:
-                found[each.name].append(("", there))
+                found[each.name].append(JoinedSecrets("", there, beside))
         for column in added:
             columns[column] = union(columns.get(column, NONE), by, there)
+        tied |= added if beside else set()
     return found
 
 
-def _keys(dataset: Dataset, join: Join) -> set[str]:
+def _keys(join: Join) -> set[str]:
     """Return the columns of a row by which its row in a joined file is found."""
     captured = {name for file in join.files for name in file.captures}
     return {join.column, *(captured - {join.other})}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 
 from tripos_compiler.diagnostics import Label
@@ -22,6 +22,7 @@ from tripos_compiler.resolve import Program
 from tripos_compiler.secrecy.copies import (
     comparable_text,
     copies_by_field,
+    copies_by_key,
     datasets_sharing_files,
     identifies_rows,
     unmarked_copies,
@@ -66,6 +67,7 @@ class Proof:
 
     program: Program
     copies: Copies
+    keys: Mapping[tuple[str, str], tuple[tuple[str, str], ...]] = field(default_factory=dict)
     doors: dict[tuple[str, str, int], Door] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -74,6 +76,7 @@ class Proof:
             self.program.datasets,
             self.program.made,
             self.copies,
+            self.keys,
             datasets_sharing_files(self.program.loaded),
             Layouts(self.program.loaded),
             self._told_apart,
@@ -187,7 +190,8 @@ class Proof:
             given = arguments_of(call)
             door.shown = union(door.shown, parted(flows.of(given["value"]).all)[0])
             if "rows" in given:
-                door.stays = door.stays and Exchanges(flows, self.program.made, self._has_all).stays(given["value"])
+                exchanges = Exchanges(flows, self.program.made, self._has_all, self._tied)
+                door.stays = door.stays and exchanges.stays(given["value"])
 
         return revealed
 
@@ -243,15 +247,19 @@ class Proof:
 
     def _has_all(self, column: Data, secret: Secret) -> bool:
         """Return true if a column has what a secret column of another data set has in every row: so it has where it is
-        read from all of its files, or has all of its values."""
+        secret itself and read from all of its files, or has all of its values, and nothing public beside them."""
         one, other = (self.program.loaded.get(name) for name in (column.dataset, secret.dataset))
         if one is None or other is None or column.field is None:
             return False
         files = self.tables.layouts.files
-        if files(secret.dataset) <= files(column.dataset):
+        marked = any(each.secret for each in one.dataset.fields if each.name == column.field)
+        if marked and files(secret.dataset) <= files(column.dataset):
             return True
         mine = Counter(comparable_text(row.values.get(column.field)) for row in one.rows)
         return Counter(comparable_text(row.values.get(secret.column)) for row in other.rows) <= mine
+
+    def _tied(self, dataset: str, column: str) -> bool:
+        return column in self.tables.of(dataset).tied
 
     def _rows(self, secret: Secret) -> int | None:
         """Return how many rows a data set has, where that is known before a run."""
@@ -284,7 +292,8 @@ def secret_name(way: TaintTrail) -> str:
 def prove(program: Program) -> None:
     """Prove that no secret of an item reaches the compared role; reports what cannot be proved."""
     if program.of("benchmark"):
-        Proof(program, copies_by_field(program.loaded, program.copies)).run()
+        keys = copies_by_key(program.loaded, program.copies)
+        Proof(program, copies_by_field(program.loaded, program.copies), keys).run()
 
 
 def check_marks(program: Program) -> None:

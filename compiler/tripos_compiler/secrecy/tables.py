@@ -15,7 +15,7 @@ from tripos_compiler.resolve import Copy
 from tripos_compiler.secrecy.flows import Revealed, SourcePlaces
 from tripos_compiler.secrecy.generation import GenerationFlow, TableSecrets
 from tripos_compiler.secrecy.labels import NONE, PUBLIC, About, Flow, Secret, Secrets, onward, union, within
-from tripos_compiler.secrecy.layouts import Layout, Layouts, joined_secrets
+from tripos_compiler.secrecy.layouts import JoinedSecrets, Layout, Layouts, joined_secrets
 from tripos_compiler.source import dataclass
 
 Copies = Mapping[tuple[str, str], tuple[Copy, ...]]
@@ -45,6 +45,8 @@ class DatasetSecrets:
     datasets: Mapping[str, Dataset]
     made: Mapping[str, Made]
     copies: Copies
+    keys: Mapping[tuple[str, str], tuple[tuple[str, str], ...]]
+    """For a column that no field reads and by which rows of joined files are found, the secret fields that it says."""
     files: Files
     layouts: Layouts
     told_apart: Callable[[str, frozenset[str]], bool]
@@ -106,7 +108,8 @@ class DatasetSecrets:
     # --- read from files ---
 
     def _read(self, dataset: Dataset) -> TableSecrets:
-        told, media = self._contents(dataset), self._media(dataset)
+        joined, media = self._joined(dataset), self._media(dataset)
+        told = self._contents(dataset, joined)
         fields = {each.name: Flow(union(told[each.name], media.get(each.name, NONE))) for each in dataset.fields}
         public = [each for each in dataset.fields if not fields[each.name].all]
         columns = {
@@ -115,25 +118,29 @@ class DatasetSecrets:
         about = (About(dataset.name), *self._same_rows(dataset))
         there, order = self._laid_out(dataset)
         rows = Flow(union(self._repeats(dataset, fields), there), each=Flow(fields=fields), order=order)
-        return TableSecrets(dataset.name, rows, columns, about, dataset.key)
+        tied = frozenset(media) | {name for name, joins in joined.items() if any(join.tied for join in joins)}
+        return TableSecrets(dataset.name, rows, columns, about, dataset.key, tied)
 
-    def _contents(self, dataset: Dataset) -> Mapping[str, Secrets]:
+    def _joined(self, dataset: Dataset) -> Mapping[str, list[JoinedSecrets]]:
+        """Return the secrets that the fields of a data set hold by its joins."""
+        if not dataset.joins:
+            return {}
+        parted = [self._parted(dataset, place) for place in range(len(dataset.joins))]
+        return joined_secrets(dataset, self._columns(dataset), parted)
+
+    def _contents(self, dataset: Dataset, joined: Mapping[str, list[JoinedSecrets]]) -> Mapping[str, Secrets]:
         """Return the secrets that the fields of a data set hold; columns of joined files hold those by which their row
         is found, too."""
         own = {each.name: self._content(dataset.name, each) for each in dataset.fields}
-        if not dataset.joins:
-            return own
-        parted = [self._parted(dataset, place) for place in range(len(dataset.joins))]
-        found = joined_secrets(dataset, self._columns(dataset), parted)
-        heads = {name: self.declaration(dataset.name, name).head for name, joins in found.items() if joins}
+        heads = {name: self.declaration(dataset.name, name).head for name, joins in joined.items() if joins}
 
         def label(name: str, keys: str) -> Label:
             by = f"`{name}` {FOUND_BY} {keys}" if keys else f"whether there is `{name}` is told by the joined files"
             return Label(heads[name], by)
 
-        return {
-            name: union(own[name], *(onward(secrets, label(name, keys)) for keys, secrets in joins))
-            for name, joins in found.items()
+        return own | {
+            name: union(own[name], *(onward(join.secrets, label(name, join.keys)) for join in joins))
+            for name, joins in joined.items()
         }
 
     def _media(self, dataset: Dataset) -> Mapping[str, Secrets]:
@@ -158,26 +165,50 @@ class DatasetSecrets:
             for each in self.datasets[name].fields if name in self.datasets else ():
                 for column in each.columns:
                     found[column] = union(found.get(column, NONE), self._content(name, each))
+        head = self.places.dataset(dataset.name).head
+        for join in dataset.joins:
+            said = Label(head, f"`{join.column}` says it in the files")
+            for of in self.keys.get((dataset.name, join.column), ()):
+                secret: Secrets = {Secret(*of): ((self._declared(*of), said),)}
+                found[join.column] = union(found.get(join.column, NONE), secret)
         return found
 
     def _parted(self, dataset: Dataset, place: int) -> Secrets:
-        """Return the secrets by which a join has some of the files of a layout, and not all."""
+        """Return the secrets by which a join has some of the files of a layout, and not all, or files that are named by
+        what the rows have that it has."""
         files = self.layouts.joined(dataset.name, place)
         parted = [each for each in self._every_layout if files & each.files and not each.files <= files]
-        return union(*(self._told_by(each) for each in parted if each.dataset != dataset.name))
+        named = [
+            self._content(dataset.name, each)
+            for each in dataset.fields
+            if self._content(dataset.name, each) and self.layouts.is_join_named_by(dataset.name, place, each.name)
+        ]
+        return union(*(self._told_by(each) for each in parted if each.dataset != dataset.name), *named)
 
     def _laid_out(self, dataset: Dataset) -> tuple[Secrets, Secrets]:
         """Return what it tells which rows a data set has, and in which order: rows move to another file where their
         secret, which its name says, is another."""
-        files, head = self.layouts.files(dataset.name), self.places.dataset(dataset.name).head
+        head = self.places.dataset(dataset.name).head
         there, order = NONE, NONE
         for each in self._every_layout:
             told = self._told_by(each)
             if self.layouts.has_some(dataset.name, each):
                 there = union(there, onward(told, Label(head, "it tells which rows lie in these files")))
-            if files & each.files and not (each.joined and each.dataset == dataset.name):
+            if self.layouts.is_parted(dataset.name, each):
                 order = union(order, onward(told, Label(head, IN_FILES)))
+        for name, secrets in self._named_by(dataset):
+            if self.layouts.count(dataset.name) < self.layouts.count(name):
+                there = union(there, onward(secrets, Label(head, "it tells which rows lie in these files")))
+            order = union(order, onward(secrets, Label(head, IN_FILES)))
         return there, order
+
+    def _named_by(self, dataset: Dataset) -> Iterator[tuple[str, Secrets]]:
+        """Yield the secrets of other data sets by which the files of a data set are named."""
+        for name, other in self.datasets.items():
+            for each in other.fields if name != dataset.name else ():
+                secrets = self._content(name, each)
+                if secrets and self.layouts.is_named_by(dataset.name, name, each.name):
+                    yield name, secrets
 
     @cached_property
     def _every_layout(self) -> tuple[Layout, ...]:

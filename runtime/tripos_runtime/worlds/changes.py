@@ -216,10 +216,10 @@ class Changer:
 
     def _gives(self, change: SecretChange, key: Key) -> Sequence[tuple[Key, int]]:
         """Return which row gives its secrets to each row of a file: one of that file, or of one that is read with it
-        where their names say secrets."""
+        where their names say secrets, or where all rows of a data set exchange theirs."""
         about = (key, change.seed, change.kind)
         if about not in self._orders:
-            keys = self._exchanging(key)
+            keys = self._exchanging(key, change.kind)
             rows = [row for each in keys for row in self.tables.rows(each)]
             names = [each.column for each in self.tables.secrets[key]]
             values = [[self.tables[each].records[at - 1].get(name) for name in names] for each, at in rows]
@@ -229,12 +229,23 @@ class Changer:
                 self._orders[each, change.seed, change.kind], gives = gives[:count], gives[count:]
         return self._orders[about]
 
-    def _exchanging(self, key: Key) -> tuple[Key, ...]:
+    def _exchanging(self, key: Key, kind: Kind) -> tuple[Key, ...]:
         """Return the files whose rows exchange their secrets with those of a file."""
-        together = next((each.keys for each in self.layouts.groups if key in each.keys), (key,))
+        if kind == "exchanged":
+            together = self._read_together(key)
+        else:
+            together = next((each.keys for each in self.layouts.groups if key in each.keys), (key,))
         columns = {each.column for each in self.tables.secrets[key]}
         alike = (each for each in together if {own.column for own in self.tables.secrets.get(each, ())} == columns)
         return tuple(alike)
+
+    def _read_together(self, key: Key) -> tuple[Key, ...]:
+        """Return the files that data sets read with a file, or with one that is read with it."""
+        found = {key: None}
+        every = [self.tables.keys(dataset.name) for dataset in self.tables.plan.datasets]
+        while near := [keys for keys in every if 0 < sum(each in found for each in keys) < len(keys)]:
+            found |= {each: None for keys in near for each in keys}
+        return tuple(sorted(found))
 
     @cached_property
     def joins(self) -> JoinedRows:

@@ -179,12 +179,15 @@ def ordered(items: Iterable[Item]) -> list[Item]:
 
 
 def sorted_items(items: Iterable[Item]) -> list[Item]:
-    """Return the items from the least to the greatest. Raises `TypeError` where they have no order.
+    """Return the items from the least to the greatest, the same in whatever order they are given: of equal numbers
+    whole ones are first. Raises `TypeError` where they have no order.
 
-    >>> sorted_items([2, 1, 2])
-    [1, 2, 2]
+    >>> sorted_items([2, 1, 2]), sorted_items([1.0, 1]), sorted_items([1, 1.0])
+    ([1, 2, 2], [1, 1.0], [1, 1.0])
     """
-    sortable: Iterable[Any] = items
+    sortable: list[Any] = list(items)
+    if any(isinstance(each, float) for each in sortable):
+        sortable.sort(key=repr)
     return sorted(sortable)
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
+from tripos_compiler.plan import DataField, OptionalType, TextType
 from tripos_compiler.resolve import Contents, CopiedField, Copy, Field, KnownCopies, LoadedDataset
+from tripos_compiler.secrecy.copies.containment import comparable_text
 from tripos_compiler.secrecy.copies.copies import digests, find_copied_fields
 from tripos_compiler.secrecy.copies.row_pairs import ComparedRows
 
@@ -65,6 +69,40 @@ def unmarked_copies(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> 
         yield from (found.between(name, name) for found in known.found[key] if found.how == "values")
 
 
+def copies_by_key(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> dict[Field, tuple[Field, ...]]:
+    """For every column by which rows of joined files are found and that no field reads, the secret fields whose values
+    it has, of the same rows or of others."""
+    keyed = {name: _with_keys(each) for name, each in loaded.items()}
+    names = {(name, _key_field(column)): (name, column) for name, each in loaded.items() for column in each.keys}
+    if not names:
+        return {}
+    found: dict[Field, list[Field]] = defaultdict(list)
+    for copy in (*find_copies(keyed, known), *unmarked_copies(keyed, known)):
+        if copy.field in names and copy.of not in found[names[copy.field]]:
+            found[names[copy.field]].append(copy.of)
+    return {each: tuple(secrets) for each, secrets in found.items()}
+
+
+def _with_keys(loaded: LoadedDataset) -> LoadedDataset:
+    """Return a data set with these columns as fields."""
+    if not loaded.keys:
+        return loaded
+    fields = (
+        DataField(name=_key_field(name), type=OptionalType(of=TextType()), columns=(name,)) for name in loaded.keys
+    )
+    dataset = loaded.dataset.model_copy(update={"fields": (*loaded.dataset.fields, *fields)})
+    texts = {_key_field(name): [comparable_text(each) for each in values] for name, values in loaded.keys.items()}
+    rows = tuple(
+        replace(row, values={**row.values, **{name: values[place] for name, values in texts.items()}})
+        for place, row in enumerate(loaded.rows)
+    )
+    return replace(loaded, dataset=dataset, rows=rows)
+
+
+def _key_field(column: str) -> str:
+    return f"on {column}"  # no field has a space in its name
+
+
 def _has_secret(loaded: LoadedDataset) -> bool:
     return any(each.secret for each in loaded.dataset.fields)
 
@@ -92,11 +130,16 @@ def datasets_sharing_files(loaded: Mapping[str, LoadedDataset]) -> dict[str, fro
 
 def identifies_rows(loaded: LoadedDataset, names: frozenset[str]) -> bool:
     """Return true if no two rows of a data set have the same values in these fields, rows that repeat others left
-    out."""
+    out. 1 and 1.0 are the same: nothing puts one before the other."""
     if loaded.repeated:
         return False
-    columns = [[row.values.get(name) for row in loaded.rows] for name in sorted(names)]
+    columns = [[_comparable(row.values.get(name)) for row in loaded.rows] for name in sorted(names)]
     telling = (each for each in columns if all(isinstance(value, str) for value in each))
     if any(len(set(each)) == len(each) for each in telling):
         return True
     return len({repr(values) for values in zip(*columns, strict=True)}) == len(loaded.rows)
+
+
+def _comparable(value: Any) -> Any:
+    """Return a number that is whole as a whole one."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

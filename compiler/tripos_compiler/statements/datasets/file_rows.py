@@ -44,6 +44,8 @@ class Read:
     repeated: tuple[LoadedRow, ...]
     media_by_folder: bool = False
     """Whether cells that say the same name different files, each beside its own data file."""
+    keys: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    """By column what `rows` have by which rows of joined files are found, where no field reads it."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def read_files(program: Program, columns: Columns, files: list[FoundFile]) -> Re
     if not reading.good:
         return None
     by_folder = any(len(marks) > 1 for marks in reading.media.values())
-    return Read(tuple(described), tuple(reading.rows), tuple(reading.repeated), by_folder)
+    return Read(tuple(described), tuple(reading.rows), tuple(reading.repeated), by_folder, reading.keys_of_rows())
 
 
 class _Reading:
@@ -85,6 +87,10 @@ class _Reading:
         self.rows: list[LoadedRow] = []
         self.repeated: list[LoadedRow] = []
         self.good = True
+        declared = {name for each in self.fields for name in each.columns}
+        self.keys: dict[str, list[Any]] = {
+            join.column: [] for join in columns.dataset.joins if join.column not in declared
+        }
         self.seen: dict[int, LoadedRow] = {}
         """The rows by content; a number takes less room than its digits."""
         self.media: dict[tuple[MediumKind, str], set[str]] = {}
@@ -125,6 +131,9 @@ class _Reading:
                 elif self._repeats(file, number, row, warn=not repeats):
                     repeats.append(number)
                     del marks[before:]
+                else:
+                    for name, values in self.keys.items():
+                        values.append(raw.get(name))
         except DataError as error:
             self._error("E0307", error.message, self.columns.where, help=error.help)
             unseen.clear()  # it is not known what the rows have
@@ -146,6 +155,10 @@ class _Reading:
             repeats=tuple(repeats),
             media=digest(marks) if marks else None,
         )
+
+    def keys_of_rows(self) -> Mapping[str, tuple[Any, ...]]:
+        """Return what rows of joined files are found by, where no field reads it."""
+        return {name: tuple(values) for name, values in self.keys.items()}
 
     def finish(self) -> None:
         """Report what only all the rows tell."""

@@ -135,6 +135,7 @@ def _read(
         axes=unsound.axes,
         repeated=read.repeated,
         media_by_folder=read.media_by_folder,
+        keys=read.keys,
         unpacked={
             file.path: file.unpacked
             for file in (*found, *(each for join in joins.files for each in join.files))

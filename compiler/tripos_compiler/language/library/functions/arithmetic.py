@@ -40,7 +40,7 @@ def smallest(a: N | Collection[N], b: N = NOT_GIVEN, *more: N) -> N:
     >>> smallest(3, 1, 2), smallest([3, 1])
     (1, 1)
     """
-    return min(_numbers(a, b, *more))
+    return min(_numbers(a, b, *more), key=_in_one_order)
 
 
 def largest(a: N | Collection[N], b: N = NOT_GIVEN, *more: N) -> N:
@@ -49,7 +49,12 @@ def largest(a: N | Collection[N], b: N = NOT_GIVEN, *more: N) -> N:
     >>> largest(3, 1, 2), largest([1, 3])
     (3, 3)
     """
-    return max(_numbers(a, b, *more))
+    return max(_numbers(a, b, *more), key=_in_one_order)
+
+
+def _in_one_order(number: N) -> tuple[N, str]:
+    """Return what puts numbers in one order: 1 is before 1.0, in whatever order they are given."""
+    return number, repr(number)
 
 
 def _numbers(a: Any, *more: N) -> list[N]:

@@ -169,16 +169,15 @@ def distinct(
     and the items of a column say nothing of the rows they are from. Missing items are passed over. Of a data set's
     column: `distinct(question.concepts, dev.concepts)`.
 
-    >>> distinct([["b", "a"], ["a", "c"]], ["b", "d"])
-    ['a', 'b', 'c', 'd']
+    >>> distinct([["b", "a"], ["a", "c"]], ["b", "d"]), distinct([2.0, 1, 2])
+    (['a', 'b', 'c', 'd'], [1, 2])
     """
-    found: set[K] = set()
+    found: dict[tuple[K, bool], K] = {}
     for item in (item for column in (items, *more) for item in column):
-        if isinstance(item, list | tuple | AbstractSet):
-            found.update(item)
-        elif item is not None:
-            found.add(item)  # type: ignore[arg-type]  # what is no collection is an item
-    return sorted_items(found)
+        if item is not None:
+            several = item if isinstance(item, list | tuple | AbstractSet) else (item,)
+            found.update(((each, isinstance(each, float)), each) for each in several)
+    return list(dict.fromkeys(sorted_items(found.values())))
 
 
 def picked(items: Sequence[T], keys: Sequence[K], key: K) -> list[T]:
@@ -204,7 +203,7 @@ def drawn(items: Collection[K], count: int, by: str) -> list[K]:
     >>> drawn(["a", "b", "c", "d"], 2, "seed 1"), drawn(["a", "b", "c", "d"], 9, "seed 2")
     (['b', 'd'], ['d', 'c', 'b', 'a'])
     """
-    chance = {item: digest([by, item]) for item in items}
+    chance = {item: digest([by, item]) for item in sorted_items(items)}
     return sorted(chance, key=lambda item: chance[item])[: max(0, count)]
 
 
