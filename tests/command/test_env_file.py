@@ -20,7 +20,7 @@ import pytest
 
 from tests.conftest import Command
 from tests.lengths import ALL
-from tripos.settings import env_files, load_env
+from tripos.settings import env_files, load_env, split_env
 from tripos.settings.environment import OF_A_FILE, ROLE, VARIABLES
 from tripos.ui import Failure
 from tripos_compiler.plan import Settings
@@ -30,14 +30,17 @@ from tripos_runtime.models.base import Endpoint, ModelError
 from tripos_runtime.models.catalog import (
     FOREIGN,
     KEYED,
+    LITELLM,
     PROVIDERS,
     Provider,
     every_variable,
     give_variables,
     key_names,
+    readiness,
     variable,
 )
 from tripos_runtime.models.over_http.direct import base_url_of, key_of, openai_headers
+from tripos_runtime.models.over_litellm.litellm_client import given_place
 
 READ_BY_PROGRAMS = """
 LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT DYLD_INSERT_LIBRARIES GCONV_PATH LOCPATH MALLOC_CONF GLIBC_TUNABLES TMPDIR HOME PATH
@@ -225,6 +228,44 @@ def test_a_key_of_an_endpoint_goes_to_that_endpoint_alone(tmp_path: Path, monkey
     assert key_of("openai/a", PROVIDERS["openai"], Endpoint("http://a", "MY_KEY")) == ("MY_KEY", CANARY)
 
 
+def test_a_provider_is_ready_only_if_what_the_file_says_reaches_litellm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each key of each provider, with its address and the rest in the file, and with these exported."""
+    ready = 0
+    monkeypatch.setattr(readiness, "missing_packages", lambda provider: ())
+    monkeypatch.setattr(readiness, "_elsewhere", lambda needs: False)
+    for provider in {**LITELLM, **PROVIDERS, **FOREIGN}:
+        needs = readiness.needs_of(provider)
+        for each in {*needs.keys, *needs.address, *(name for group in needs.more for name in group)}:
+            monkeypatch.delenv(each, raising=False)
+        beside = {group[0]: "http://127.0.0.1:9" for group in (needs.address, *needs.more) if group}
+        for key, exported in itertools.product(needs.keys, (False, True)):
+            path = written(tmp_path, {key: CANARY} | ({} if exported else beside))
+            give_variables([split_env(path, tmp_path)[0]])
+            with monkeypatch.context() as patched:
+                for name, text in beside.items() if exported else ():
+                    patched.setenv(name, text)
+                place = given_place(provider)
+                try:
+                    found = readiness.require_ready(f"{provider}/x", provider)
+                except ModelError as error:
+                    assert error.code in ("R0101", "R0102"), (provider, key)
+                    continue
+            ready += found == key
+            assert (place.get("api_key") == CANARY) is (found == key), (provider, key, place)
+            assert exported or not needs.address or not found or "api_base" in place, (provider, key, place)
+    assert ready > 200
+
+
+def test_what_stands_in_a_file_in_vain_is_to_be_exported() -> None:
+    give_variables([{"AZURE_API_KEY": CANARY, "AZURE_API_BASE": "http://127.0.0.1:9"}])
+    for name in ("azure_text/x", "azure/o1/x"):
+        with pytest.raises(ModelError) as caught:
+            readiness.require_ready(name, name.partition("/")[0])
+        assert (caught.value.code, caught.value.hint.partition(":")[0]) == ("R0101", "export AZURE_API_BASE")
+
+
 MODELS_OF = {
     "openai": ("gpt-4o", "o3-mini", "gpt-3.5-turbo-instruct", "openai/text-embedding-3-small"),
     "azure": ("x", "o1/x"),
@@ -271,8 +312,9 @@ def _check_place(name: str, provider: Provider, kinds: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("name", [*PROVIDERS, *FOREIGN])
 @pytest.mark.filterwarnings("ignore:Items? .* on TypedDict:UserWarning")
 def test_no_secret_of_the_environment_is_sent_to_an_address_of_the_file(
-    names: list[str], monkeypatch: pytest.MonkeyPatch, name: str
+    names: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
+    monkeypatch.chdir(tmp_path)  # `SSLKEYLOGFILE` makes a file
     provider, got = {**PROVIDERS, **FOREIGN}[name], list[str]()
 
     class Stranger(BaseHTTPRequestHandler):

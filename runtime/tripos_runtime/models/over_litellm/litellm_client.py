@@ -16,8 +16,8 @@ from typing import Any
 from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import Endpoint, ModelError, Price, Reply, Request
 from tripos_runtime.models.catalog import (
-    EXPORTED_ADDRESS,
     completion_name,
+    handed_over,
     is_here,
     model_error,
     needs_of,
@@ -27,7 +27,6 @@ from tripos_runtime.models.catalog import (
     require_sign_in,
     tariff,
     variable,
-    variables_of,
 )
 from tripos_runtime.models.over_http import (
     SHORTEST_KEY,
@@ -326,14 +325,11 @@ def known_price(name: str, provider: str) -> Price | None:
 
 
 def given_place(provider_name: str) -> dict[str, Any]:
-    """Return what litellm is told of a key and an address that a file gives, since it reads the environment alone.
-    Azure's address is not told: there litellm signs in with more than the key."""
-    provider = provider_named(provider_name)
-    found = {name: text for name, text in variables_of(provider).items() if not os.environ.get(name, "").strip()}
-    key = next((name for name in provider.keys if name in found), "")
-    address = next((found[name] for name in provider.base_urls if name in found), None)
-    told = {"api_key": found[key]} if key else {}
-    return told if address is None or provider_name in EXPORTED_ADDRESS else {**told, "api_base": address}
+    """Return what litellm is told of a key and an address that a file gives."""
+    provider, found = provider_named(provider_name), handed_over(provider_name)
+    key, address = (next((found[name] for name in names if name in found), None)
+                    for names in (provider.keys, provider.base_urls))  # fmt: skip
+    return {name: text for name, text in (("api_key", key), ("api_base", address)) if text is not None}
 
 
 def endpoint_key(name: str, endpoint: Endpoint) -> str:
