@@ -188,10 +188,19 @@ def test_each_kind_of_variable_that_is_passed_over_has_its_own_hint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-environment")
-    names = ("TRIPOS_STORE", "TRIPOS_DATA", "TRIPOS_STOER", "OPENAI_BASE_URL", "FOO", "BAR")
+    names = (
+        "TRIPOS_STORE",
+        "TRIPOS_DATA",
+        "TRIPOS_STOER",
+        "OPENAI_BASE_URL",
+        "FOO",
+        "BAR",
+        "TRIPOS_MODEL",
+        "GROQ_API_KEY",
+    )
     for name in names:
         monkeypatch.delenv(name, raising=False)
-    written(tmp_path, dict.fromkeys(names, "x"))
+    written(tmp_path, dict.fromkeys(names, "x") | {"TRIPOS_MODEL": "local/x.gguf", "GROQ_API_KEY": "os.environ/HOME"})
     load_env(tmp_path)
     told = capsys.readouterr().err.replace(f"{tmp_path}/", "").split("warning[W1208]: ")[1:]
     message = ".env sets variables that a file `.env` may not set, and they are ignored:"
@@ -202,6 +211,8 @@ def test_each_kind_of_variable_that_is_passed_over_has_its_own_hint(
         (f"{message} `OPENAI_BASE_URL`", "it counts beside the key of its provider: write that key into the file and "
          "export neither, or export both"),
         (f"{message} `FOO`, `BAR`", "export those that you need; what a file `.env` may set is listed in docs/settings.md"),
+        (f"{message} `TRIPOS_MODEL`, `GROQ_API_KEY`", "a file may set it, but not to the name of a file or of another "
+         "variable: export it"),
     ]  # fmt: skip
     assert [tuple(each.strip().split("\n  = help: ")) for each in told] == expected
 

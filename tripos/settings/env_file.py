@@ -34,6 +34,7 @@ NAME = ".env"
 MOST_BYTES = 2**20
 MOST_NAMES = 20
 """So many variables are named that a file must not set."""
+LONGEST_NAME = 60
 REFERENCES = ("oidc/", "os.environ/")
 """Values that begin so litellm takes for a file, another variable or a service from which it gets the key."""
 
@@ -97,7 +98,7 @@ def _warn(path: Path, refused: list[str]) -> None:
     if not refused or (path, *refused) in _told:
         return
     _told.add((path, *refused))
-    misspelt = dict(unknown_variables(dict.fromkeys(refused, "")))
+    misspelt = dict(unknown_variables({name: "" for name in refused if name == _shown(name)}))
     for name, hint in misspelt.items():
         show_diagnostic("warning", UNKNOWN_VARIABLE, f"{path} sets `{name}`, and no setting is called so", hint)
     kinds: dict[str, list[str]] = {}
@@ -105,9 +106,15 @@ def _warn(path: Path, refused: list[str]) -> None:
         if name not in misspelt:
             kinds.setdefault(_hint(name), []).append(name)
     for hint, names in kinds.items():
-        shown = [*(f"`{name}`" for name in names[:MOST_NAMES]), *(["…"] if len(names) > MOST_NAMES else [])]
+        shown = [*(f"`{_shown(name)}`" for name in names[:MOST_NAMES]), *(["…"] if len(names) > MOST_NAMES else [])]
         message = f"{path} sets variables that a file `.env` may not set, and they are ignored: {', '.join(shown)}"
         show_diagnostic("warning", UNKNOWN_VARIABLE, message, hint)
+
+
+def _shown(name: str) -> str:
+    """Return a name on one line, cut if it is very long."""
+    short = name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
+    return "".join(each if each.isprintable() else "?" for each in short)
 
 
 def _hint(name: str) -> str:
@@ -118,6 +125,8 @@ def _hint(name: str) -> str:
         return (
             "it counts beside the key of its provider: write that key into the file and export neither, or export both"
         )
+    if name in key_names() or may_stand_in_a_file(name, ""):
+        return "a file may set it, but not to the name of a file or of another variable: export it"
     return "export those that you need; what a file `.env` may set is listed in docs/settings.md"
 
 
