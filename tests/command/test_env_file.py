@@ -20,7 +20,7 @@ import pytest
 
 from tests.conftest import Command
 from tests.lengths import ALL
-from tripos.settings import env_files, load_env
+from tripos.settings import env_files, load_env, split_env
 from tripos.settings.environment import OF_A_FILE, ROLE, VARIABLES
 from tripos.ui import Failure
 from tripos_compiler.plan import Settings
@@ -30,14 +30,17 @@ from tripos_runtime.models.base import Endpoint, ModelError
 from tripos_runtime.models.catalog import (
     FOREIGN,
     KEYED,
+    LITELLM,
     PROVIDERS,
     Provider,
     every_variable,
     give_variables,
     key_names,
+    readiness,
     variable,
 )
 from tripos_runtime.models.over_http.direct import base_url_of, key_of, openai_headers
+from tripos_runtime.models.over_litellm.litellm_client import given_place
 
 READ_BY_PROGRAMS = """
 LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT DYLD_INSERT_LIBRARIES GCONV_PATH LOCPATH MALLOC_CONF GLIBC_TUNABLES TMPDIR HOME PATH
@@ -144,8 +147,8 @@ def test_no_command_has_what_is_not_listed_in_its_environment_or_that_of_a_child
         assert done.code in (0, 1, 2) and "Traceback" not in done.err, (words, done.err)
         assert CANARY not in "".join(os.environ.values()) + done.out + done.err, words
         if words[0] in ("list", "run", "plan"):
-            assert f"warning[W1208]: {path} sets variables that no file sets for Tripos: " in done.err
-            assert done.err.count("W1208]") == 1
+            assert f"warning[W1208]: {path} sets variables that a file `.env` may not set, and they are ig" in done.err
+            assert len(set(re.findall(".*W1208.*", done.err))) == done.err.count("W1208]")
     assert len(children) >= 2 or not ALL
     assert not [child for child in children if CANARY in "".join(child.values()) or "MISTRAL_API_KEY" in child]
 
@@ -178,7 +181,40 @@ def test_a_file_names_no_store(
     written(quiz, more)
     done = tripos("list")
     assert f"error[S0101]: no store at `{quiz / 'results'}`" in done.err
-    assert "`TRIPOS_STORE`" in done.err.splitlines()[0]
+    assert "and they are ignored: `TRIPOS_STORE`\n  = help: export `TRIPOS_STORE`, or write `store` into" in done.err
+
+
+def test_each_kind_of_variable_that_is_passed_over_has_its_own_hint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-environment")
+    names = (
+        "TRIPOS_STORE",
+        "TRIPOS_DATA",
+        "TRIPOS_STOER",
+        "OPENAI_BASE_URL",
+        "FOO",
+        "BAR",
+        "TRIPOS_MODEL",
+        "GROQ_API_KEY",
+    )
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
+    written(tmp_path, dict.fromkeys(names, "x") | {"TRIPOS_MODEL": "local/x.gguf", "GROQ_API_KEY": "os.environ/HOME"})
+    load_env(tmp_path)
+    told = capsys.readouterr().err.replace(f"{tmp_path}/", "").split("warning[W1208]: ")[1:]
+    message = ".env sets variables that a file `.env` may not set, and they are ignored:"
+    expected = [
+        (".env sets `TRIPOS_STOER`, and no setting is called so", "did you mean `TRIPOS_STORE`?"),
+        (f"{message} `TRIPOS_STORE`", "export `TRIPOS_STORE`, or write `store` into tripos.toml"),
+        (f"{message} `TRIPOS_DATA`", "export `TRIPOS_DATA`, or write `data` into tripos.toml"),
+        (f"{message} `OPENAI_BASE_URL`", "it counts beside the key of its provider: write that key into the file and "
+         "export neither, or export both"),
+        (f"{message} `FOO`, `BAR`", "export those that you need; what a file `.env` may set is listed in docs/settings.md"),
+        (f"{message} `TRIPOS_MODEL`, `GROQ_API_KEY`", "a file may set it, but not to the name of a file or of another "
+         "variable: export it"),
+    ]  # fmt: skip
+    assert [tuple(each.strip().split("\n  = help: ")) for each in told] == expected
 
 
 @pytest.mark.parametrize("text", ["replay/../other", "local/weights.gguf", "mock/careful, reward/x", " local/x"])
@@ -223,6 +259,44 @@ def test_a_key_of_an_endpoint_goes_to_that_endpoint_alone(tmp_path: Path, monkey
     assert not {"TRIPOS_STORE", "OTHER_KEY"} & found.keys()
     assert base_url_of("openai/a", PROVIDERS["openai"], None) == "https://api.openai.com/v1"
     assert key_of("openai/a", PROVIDERS["openai"], Endpoint("http://a", "MY_KEY")) == ("MY_KEY", CANARY)
+
+
+def test_a_provider_is_ready_only_if_what_the_file_says_reaches_litellm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each key of each provider, with its address and the rest in the file, and with these exported."""
+    ready = 0
+    monkeypatch.setattr(readiness, "missing_packages", lambda provider: ())
+    monkeypatch.setattr(readiness, "_elsewhere", lambda needs: False)
+    for provider in {**LITELLM, **PROVIDERS, **FOREIGN}:
+        needs = readiness.needs_of(provider)
+        for each in {*needs.keys, *needs.address, *(name for group in needs.more for name in group)}:
+            monkeypatch.delenv(each, raising=False)
+        beside = {group[0]: "http://127.0.0.1:9" for group in (needs.address, *needs.more) if group}
+        for key, exported in itertools.product(needs.keys, (False, True)):
+            path = written(tmp_path, {key: CANARY} | ({} if exported else beside))
+            give_variables([split_env(path, tmp_path)[0]])
+            with monkeypatch.context() as patched:
+                for name, text in beside.items() if exported else ():
+                    patched.setenv(name, text)
+                place = given_place(provider)
+                try:
+                    found = readiness.require_ready(f"{provider}/x", provider)
+                except ModelError as error:
+                    assert error.code in ("R0101", "R0102"), (provider, key)
+                    continue
+            ready += found == key
+            assert (place.get("api_key") == CANARY) is (found == key), (provider, key, place)
+            assert exported or not needs.address or not found or "api_base" in place, (provider, key, place)
+    assert ready > 200
+
+
+def test_what_stands_in_a_file_in_vain_is_to_be_exported() -> None:
+    give_variables([{"AZURE_API_KEY": CANARY, "AZURE_API_BASE": "http://127.0.0.1:9"}])
+    for name in ("azure_text/x", "azure/o1/x"):
+        with pytest.raises(ModelError) as caught:
+            readiness.require_ready(name, name.partition("/")[0])
+        assert (caught.value.code, caught.value.hint.partition(":")[0]) == ("R0101", "export AZURE_API_BASE")
 
 
 MODELS_OF = {
@@ -271,8 +345,9 @@ def _check_place(name: str, provider: Provider, kinds: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("name", [*PROVIDERS, *FOREIGN])
 @pytest.mark.filterwarnings("ignore:Items? .* on TypedDict:UserWarning")
 def test_no_secret_of_the_environment_is_sent_to_an_address_of_the_file(
-    names: list[str], monkeypatch: pytest.MonkeyPatch, name: str
+    names: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
+    monkeypatch.chdir(tmp_path)  # `SSLKEYLOGFILE` makes a file
     provider, got = {**PROVIDERS, **FOREIGN}[name], list[str]()
 
     class Stranger(BaseHTTPRequestHandler):
@@ -286,8 +361,8 @@ def test_no_secret_of_the_environment_is_sent_to_an_address_of_the_file(
         def log_message(self, format: str, *args: object) -> None:
             pass
 
-    for each in {*names, "ANTHROPIC_AUTH_TOKEN", *key_names()} - set(provider.keys):
-        if re.search("KEY|TOKEN|SECRET|PASS|AUTH|CRED", each) and each not in os.environ:
+    for each in {*names, "ANTHROPIC_AUTH_TOKEN", *key_names(), *PROVIDERS["openai"].beside_key} - set(provider.keys):
+        if re.search("KEY|TOKEN|SECRET|PASS|AUTH|CRED|_ORG|_PROJECT", each) and each not in os.environ:
             monkeypatch.setenv(each, f"{CANARY}-{each}")
     for each in provider.keys:
         monkeypatch.delenv(each, raising=False)
@@ -296,8 +371,8 @@ def test_no_secret_of_the_environment_is_sent_to_an_address_of_the_file(
         address = f"http://127.0.0.1:{server.server_port}/v1"
         give_variables([{provider.keys[0]: "of-the-file", **dict.fromkeys(provider.base_urls, address)}])
         for model in MODELS_OF.get(name, ("some-model",)):
-            opened = open_embedding(model) if "embedding" in model else open_model(f"{name}/{model}")
             with contextlib.suppress(ModelError):
+                opened = open_embedding(model) if "embedding" in model else open_model(f"{name}/{model}")
                 asyncio.run(opened.ask(Request("", (Message("user", "hi"),), Settings())))
         server.shutdown()
     assert got or not provider.base_urls
@@ -330,6 +405,21 @@ def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path, raw: bytes) -> N
     (tmp_path / ".env").write_bytes(raw)
     with pytest.raises(Failure, match=r"cannot read .*\.env"):
         load_env(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "line", ["OPENAI_API_KEY: sk-1234567", 'OPENAI_API_KEY="sk-1234567', "set OPENAI_API_KEY=sk-1234567"]
+)
+def test_a_line_that_cannot_be_read_is_told_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], line: str
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    (tmp_path / ".env").write_text(f"# ours\n{line}\nGROQ_API_KEY=gsk-1234567\n")
+    for _ in range(2):
+        found = load_env(tmp_path)
+    assert found["GROQ_API_KEY"] == "gsk-1234567" and "OPENAI_API_KEY" not in found
+    told = capsys.readouterr().err
+    assert told.count("W1208") == 1 and ".env:2: the line cannot be read, and is ignored" in told and "sk-1" not in told
 
 
 def test_odd_files_set_nothing_odd(tmp_path: Path) -> None:
@@ -367,9 +457,10 @@ except ModelError as error:
     print(error.code)
 else:
     print(model._where)
-print([name for name in ("OPENSSL_CONF", "PERPLEXITYAI_API_KEY") if name in os.environ])
+print([name for name in ("OPENSSL_CONF", "OPENAI_CUSTOM_HEADERS", "PERPLEXITYAI_API_KEY") if name in os.environ])
 """
     environ = {name: text for name, text in os.environ.items() if not name.endswith("_API_KEY")}
+    environ["OPENAI_CUSTOM_HEADERS"] = f"X-Auth: {CANARY}"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False
     )

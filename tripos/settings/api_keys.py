@@ -90,10 +90,12 @@ def without_keys(text: str, values: Iterable[str] = ()) -> str:
 
     >>> without_keys('refused abcdef123 and "sk-0123456789".', ["abcdef123"])
     'refused (hidden) and "(hidden)".'
+    >>> without_keys("http://ann:p@ss@example.org/x and http://ann@h/a@b")
+    'http://(hidden)@example.org/x and http://(hidden)@h/a@b'
     """
     for value in values:
         text = text.replace(value, HIDDEN)
-    text = re.sub(r"(://)[^/\s@]+@", rf"\1{HIDDEN}@", text)
+    text = re.sub(r"(://)[^/\s]+@", rf"\1{HIDDEN}@", text)
     text = re.sub(r"(?i)([?&](?:api[-_]?key|key|token|secret)=)[^&\s]+", rf"\1{HIDDEN}", text)
     return KNOWN_FORMS.sub(HIDDEN, text)
 

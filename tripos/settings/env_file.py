@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tripos.settings.config import find_file
-from tripos.settings.environment import PREFIX, may_stand_in_a_file
+from tripos.settings.environment import OF_A_FILE, PREFIX, VARIABLES, may_stand_in_a_file, unknown_variables
 from tripos.settings.toml_lines import read_toml
 from tripos.settings.untrusted_files import read_untrusted
 from tripos.ui import Failure, show_diagnostic
@@ -34,6 +34,7 @@ NAME = ".env"
 MOST_BYTES = 2**20
 MOST_NAMES = 20
 """So many variables are named that a file must not set."""
+LONGEST_NAME = 60
 REFERENCES = ("oidc/", "os.environ/")
 """Values that begin so litellm takes for a file, another variable or a service from which it gets the key."""
 
@@ -56,16 +57,21 @@ def _stays(path: Path) -> bool:
 
 def _read(path: Path) -> dict[str, str]:
     """Return what a file `.env` sets, and to what. Nothing of a value is replaced: `${HOME}` is six letters and signs.
-    Raises `Failure` R0203."""
-    from dotenv import dotenv_values  # few folders have such a file
+    Warns once of lines that set nothing. Raises `Failure` R0203."""
+    from dotenv.parser import parse_stream  # few folders have such a file
 
     try:
         text = read_untrusted(path, MOST_BYTES).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise Failure("R0203", f"cannot read {path}: {reason}", "mend the file, or take it away") from error
-    found = dotenv_values(stream=StringIO(text), interpolate=False)
-    return {name: text for name, value in found.items() if (text := (value or "").strip())}
+    found = list(parse_stream(StringIO(text)))
+    if (odd := next((each.original.line for each in found if each.error), None)) and (path, odd) not in _told:
+        _told.add((path, odd))
+        hint = "write one variable a line, as in `OPENAI_API_KEY=sk-…`, and close every quote"
+        show_diagnostic("warning", UNKNOWN_VARIABLE, f"{path}:{odd}: the line cannot be read, and is ignored", hint)
+    values = {each.key: (each.value or "").strip() for each in found if each.key is not None}
+    return {name: value for name, value in values.items() if value}
 
 
 def load_env(folder: Path, trust: Trust = TRUSTED) -> dict[str, str]:
@@ -82,19 +88,50 @@ def load_env(folder: Path, trust: Trust = TRUSTED) -> dict[str, str]:
             continue
         file, refused = split_env(path, folder)
         taken.append(file)
-        refused = [name for name in refused if not os.environ.get(name, "").strip()]
-        if refused and (path, *refused) not in _told:
-            _told.add((path, *refused))
-            shown = [*(f"`{name}`" for name in refused[:MOST_NAMES]), *(["…"] if len(refused) > MOST_NAMES else [])]
-            message = f"{path} sets variables that no file sets for Tripos: {', '.join(shown)}"
-            hint = "export those that you need; what a file `.env` may set is listed in docs/settings.md"
-            show_diagnostic("warning", UNKNOWN_VARIABLE, message, hint)
+        _warn(path, [name for name in refused if not os.environ.get(name, "").strip()])
     give_variables(taken)
     return every_variable()
 
 
-_told: set[tuple[Path | str, ...]] = set()
-"""The files, each with the variables that are passed over, that this process has warned of."""
+def _warn(path: Path, refused: list[str]) -> None:
+    """Warn once of the variables of a file that are passed over: of each kind with its own way to mend it."""
+    if not refused or (path, *refused) in _told:
+        return
+    _told.add((path, *refused))
+    misspelt = dict(unknown_variables({name: "" for name in refused if name == _shown(name)}))
+    for name, hint in misspelt.items():
+        show_diagnostic("warning", UNKNOWN_VARIABLE, f"{path} sets `{name}`, and no setting is called so", hint)
+    kinds: dict[str, list[str]] = {}
+    for name in refused:
+        if name not in misspelt:
+            kinds.setdefault(_hint(name), []).append(name)
+    for hint, names in kinds.items():
+        shown = [*(f"`{_shown(name)}`" for name in names[:MOST_NAMES]), *(["…"] if len(names) > MOST_NAMES else [])]
+        message = f"{path} sets variables that a file `.env` may not set, and they are ignored: {', '.join(shown)}"
+        show_diagnostic("warning", UNKNOWN_VARIABLE, message, hint)
+
+
+def _shown(name: str) -> str:
+    """Return a name on one line, cut if it is very long."""
+    short = name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
+    return "".join(each if each.isprintable() else "?" for each in short)
+
+
+def _hint(name: str) -> str:
+    """Return how to mend a variable that is passed over."""
+    if name in VARIABLES and name not in OF_A_FILE:
+        return f"export `{name}`, or write `{VARIABLES[name][-1]}` into tripos.toml"
+    if any(name in provider.beside_key for provider in (*PROVIDERS.values(), *FOREIGN.values())):
+        return (
+            "it counts beside the key of its provider: write that key into the file and export neither, or export both"
+        )
+    if name in key_names() or may_stand_in_a_file(name, ""):
+        return "a file may set it, but not to the name of a file or of another variable: export it"
+    return "export those that you need; what a file `.env` may set is listed in docs/settings.md"
+
+
+_told: set[tuple[Path | str | int, ...]] = set()
+"""The files, each with the variables or the line that are passed over, that this process has warned of."""
 
 
 def split_env(path: Path, folder: Path) -> tuple[dict[str, str], list[str]]:

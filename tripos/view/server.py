@@ -93,6 +93,8 @@ async def _serve(app: web.Application, port: int, token: str, opened: Callable[[
 
 
 LOG = logging.getLogger(__name__)
+NO_FAULT = (HttpProcessingError, web.RequestPayloadError, ConnectionError)
+"""What a visitor's request raises if it is no HTTP, also in its body, or if the visitor leaves."""
 
 
 def runner_of(app: web.Application) -> web.AppRunner:
@@ -103,7 +105,7 @@ def runner_of(app: web.Application) -> web.AppRunner:
 
 
 def _told(record: logging.LogRecord) -> bool:
-    return not (record.exc_info and isinstance(record.exc_info[1], (HttpProcessingError, ConnectionError)))
+    return not (record.exc_info and isinstance(record.exc_info[1], NO_FAULT))
 
 
 def app_of(files: ServedFiles, token: str, taker: Taker | None = None) -> web.Application:
@@ -158,6 +160,8 @@ def app_of(files: ServedFiles, token: str, taker: Taker | None = None) -> web.Ap
             raise web.HTTPUnprocessableEntity from error
         except OSError as error:
             raise web.HTTPInsufficientStorage from error
+        except web.RequestPayloadError as error:
+            raise web.HTTPBadRequest from error
 
     app = web.Application(middlewares=[guard], client_max_size=2**10 if taker is None else 2**18)
     app.router.add_post("/{token}/grade", take)

@@ -29,6 +29,8 @@ def why_no_folder(place: str) -> tuple[str, str] | None:
     ('`s3://bucket/results` is an address of `s3`, which is not served', 'give a folder or file of this machine')
     >>> why_no_folder("file:///srv/results")
     ('`file:///srv/results` is an address of `file`, which is not served', 'write it as a path: /srv/results')
+    >>> why_no_folder("s3://")
+    ('`s3://` names no bucket and no folder', 'write what follows, as in s3://NAME/results')
     >>> why_no_folder("results"), why_no_folder("C:/results")
     (None, None)
     """
@@ -36,6 +38,8 @@ def why_no_folder(place: str) -> tuple[str, str] | None:
     if address is None:
         return None
     scheme = address[1].lower()
+    if scheme != "file" and not address[2].strip("/"):
+        return f"`{place}` names no bucket and no folder", f"write what follows, as in {scheme}://NAME/results"
     message = f"`{place}` is an address of `{scheme}`, which is not served"
     if scheme == "file":
         from urllib.parse import unquote

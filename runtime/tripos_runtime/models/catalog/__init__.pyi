@@ -28,7 +28,6 @@ from .prices import (
     tariff as tariff,
 )
 from .providers import (
-    EXPORTED_ADDRESS as EXPORTED_ADDRESS,
     FOREIGN as FOREIGN,
     KEYED as KEYED,
     PARTICULAR as PARTICULAR,
@@ -38,6 +37,7 @@ from .providers import (
     provider_named as provider_named,
 )
 from .readiness import (
+    handed_over as handed_over,
     needs_of as needs_of,
     require_chat as require_chat,
     require_ready as require_ready,

@@ -163,6 +163,7 @@ LITELLM: Mapping[str, LitellmProvider] = {
     "databricks_agent": LitellmProvider(
         DATABRICKS,
         address=("DATABRICKS_API_BASE", "DATABRICKS_HOST"),
+        credentials="databricks",
         untested="an agent: it takes no settings",
     ),
     "datarobot": _keyed("DATAROBOT_API_TOKEN"),

@@ -117,7 +117,13 @@ FOREIGN: Mapping[str, Provider] = {
     "anthropic": Provider(
         "https://api.anthropic.com/v1/messages", ("ANTHROPIC_API_KEY",), ("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL")
     ),
-    "azure": Provider(None, ("AZURE_API_KEY",), ("AZURE_API_BASE",), samples=SAMPLES, more=("AZURE_API_VERSION",)),
+    "azure": Provider(
+        None,
+        ("AZURE_API_KEY", "AZURE_OPENAI_API_KEY"),
+        ("AZURE_API_BASE",),
+        samples=SAMPLES,
+        more=("AZURE_API_VERSION",),
+    ),
     "gemini": Provider("https://generativelanguage.googleapis.com", ("GEMINI_API_KEY", "GOOGLE_API_KEY")),
     "ollama": Provider("http://localhost:11434", ("OLLAMA_API_KEY",), ("OLLAMA_API_BASE",), key_unset=""),
     "ollama_chat": Provider("http://localhost:11434", ("OLLAMA_API_KEY",), ("OLLAMA_API_BASE",), key_unset=""),

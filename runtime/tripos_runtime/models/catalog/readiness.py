@@ -10,8 +10,8 @@ from pathlib import Path
 from tripos_runtime.models.base import ModelError
 from tripos_runtime.models.catalog.litellm_providers import LITELLM, LitellmProvider, SignIn
 from tripos_runtime.models.catalog.packages import is_there, missing_packages, package_error
-from tripos_runtime.models.catalog.providers import EXPORTED_ADDRESS, FOREIGN, PROVIDERS
-from tripos_runtime.models.catalog.variables import variable
+from tripos_runtime.models.catalog.providers import EXPORTED_ADDRESS, FOREIGN, PROVIDERS, provider_named
+from tripos_runtime.models.catalog.variables import variable, variables_of
 
 OF_OPENAI = "text-completion-openai"
 READ_BY_PACKAGES = ("AWS_ACCESS_KEY_ID", "GOOGLE_APPLICATION_CREDENTIALS")
@@ -66,23 +66,39 @@ def require_ready(name: str, provider: str) -> str:
     if needs.endpoint_only:
         hint = f'write its address:\n[endpoints."{name}"]\nbase_url = "http://…"'
         raise ModelError("R0101", f"there is no address for `{name}`", hint, fatal=True)
-    exported = provider not in EXPORTED_ADDRESS or any(os.environ.get(each, "").strip() for each in needs.address)
-    if needs.address and not (exported and _first_set(needs.address)) and not _elsewhere(needs):
-        raise ModelError("R0101", f"there is no address for `{name}`", f"set {_either(needs.address)}", fatal=True)
-    key = _first_set(needs.keys)
+    given = handed_over(provider)
+    if needs.address and not _first_set(needs.address, given) and not _elsewhere(needs):
+        raise ModelError("R0101", f"there is no address for `{name}`", _set_hint(needs.address), fatal=True)
+    key = _first_set(needs.keys, given)
     told = key and key not in READ_BY_PACKAGES
     if needs.keys and not told and not needs.keyless and not _elsewhere(needs):
-        hint = f"set {_either(needs.keys)}" + OTHERWISE.get(needs.credentials or "", "")
+        hint = _set_hint(needs.keys, OTHERWISE.get(needs.credentials or "", ""))
         raise ModelError("R0102", f"the key for `{name}` is missing", hint, fatal=True)
     for group in needs.more:
-        if not _first_set(group):
+        if not _first_set(group, given):
             message = f"a part of the credentials for `{name}` is missing"
-            raise ModelError("R0102", message, f"set {_either(group)}", fatal=True)
+            raise ModelError("R0102", message, _set_hint(group), fatal=True)
     return key
 
 
-def _first_set(variables: Sequence[str]) -> str:
-    return next((each for each in variables if variable(each)), "")
+def handed_over(provider_name: str) -> dict[str, str]:
+    """Return the variables of files `.env` that litellm is told of, since it reads the environment alone: keys and the
+    address. Azure's address is not told: there litellm signs in with more than the key."""
+    provider = provider_named(provider_name)
+    names = (*provider.keys, *(() if provider_name in EXPORTED_ADDRESS else provider.base_urls))
+    found = variables_of(provider)
+    return {name: found[name] for name in names if name in found and not os.environ.get(name, "").strip()}
+
+
+def _first_set(variables: Sequence[str], given: Mapping[str, str]) -> str:
+    return next((each for each in variables if each in given or os.environ.get(each, "").strip()), "")
+
+
+def _set_hint(variables: Sequence[str], otherwise: str = "") -> str:
+    """Return how to mend variables that are not set, or only in a file `.env` that does not count for the provider."""
+    if any(map(variable, variables)):
+        return f"export {_either(variables)}{otherwise}: a file `.env` does not give it for this model"
+    return f"set {_either(variables)}{otherwise}"
 
 
 def _either(variables: Sequence[str]) -> str:

@@ -197,7 +197,7 @@ def base_url_of(name: str, provider: Provider, endpoint: Endpoint | None) -> str
     base_url = base_url.rstrip("/")
     check_address(name, base_url)
     if urlsplit(base_url).scheme not in {"http", "https"}:
-        hint = f"write `base_url` with `http://` or `https://`, such as `http://{base_url}`"
+        hint = f"write `base_url` with `http://` or `https://`, such as `http://{base_url.rpartition('://')[2]}`"
         raise ModelError("R0101", f"`{base_url}`, where `{name}` is to be reached, is no address", hint, fatal=True)
     return base_url if base_url.endswith(provider.ends_with) else base_url + provider.ends_with
 

@@ -16,8 +16,9 @@ from typing import Any
 from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import Endpoint, ModelError, Price, Reply, Request
 from tripos_runtime.models.catalog import (
-    EXPORTED_ADDRESS,
+    PROVIDERS,
     completion_name,
+    handed_over,
     is_here,
     model_error,
     needs_of,
@@ -46,6 +47,7 @@ from tripos_runtime.models.over_http import (
 def library() -> Any:
     """litellm, imported once, kept offline and quiet. The import costs seconds, less with the collector paused."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    os.environ.pop("OPENAI_CUSTOM_HEADERS", None)  # OpenAI's client sends them, a key among them, to every provider
     os.environ["LITELLM_MODE"] = "PRODUCTION"  # otherwise it reads every `.env` above its package, or above this folder
     for limit in ("AIOHTTP_CONNECTOR_LIMIT", "AIOHTTP_CONNECTOR_LIMIT_PER_HOST"):
         os.environ.setdefault(limit, "100000")  # how many calls there are at once is the caller's to say; 0 means 100
@@ -326,14 +328,18 @@ def known_price(name: str, provider: str) -> Price | None:
 
 
 def given_place(provider_name: str) -> dict[str, Any]:
-    """Return what litellm is told of a key and an address that a file gives, since it reads the environment alone.
-    Azure's address is not told: there litellm signs in with more than the key."""
-    provider = provider_named(provider_name)
-    found = {name: text for name, text in variables_of(provider).items() if not os.environ.get(name, "").strip()}
-    key = next((name for name in provider.keys if name in found), "")
-    address = next((found[name] for name in provider.base_urls if name in found), None)
-    told = {"api_key": found[key]} if key else {}
-    return told if address is None or provider_name in EXPORTED_ADDRESS else {**told, "api_base": address}
+    """Return what litellm is told of a key and an address that a file gives, and with an address the headers: OpenAI's
+    client would take those of the environment."""
+    provider, found = provider_named(provider_name), handed_over(provider_name)
+    key, address = (next((found[name] for name in names if name in found), None)
+                    for names in (provider.keys, provider.base_urls))  # fmt: skip
+    place: dict[str, Any] = {} if key is None else {"api_key": key}
+    if address is None:
+        return place
+    told = variables_of(provider)
+    headers = {header: "" for header, name, _ in PROVIDERS["openai"].headers if os.environ.get(name)}
+    headers |= {header: told[name] for header, name, _ in provider.headers if name in told}
+    return {**place, "api_base": address, **({"extra_headers": headers} if headers else {})}
 
 
 def endpoint_key(name: str, endpoint: Endpoint) -> str:
