@@ -167,7 +167,7 @@ class DatasetSecrets:
                     found[column] = union(found.get(column, NONE), self._content(name, each))
         head = self.places.dataset(dataset.name).head
         for join in dataset.joins:
-            said = Label(head, f"`{join.column}` says it in the files")
+            said = Label(head, f"the column `{join.column}` of the files says it")
             for of in self.keys.get((dataset.name, join.column), ()):
                 secret: Secrets = {Secret(*of): ((self._declared(*of), said),)}
                 found[join.column] = union(found.get(join.column, NONE), secret)
