@@ -70,7 +70,7 @@ class Layouts:
         loaded = self.loaded[name]
         if len(loaded.dataset.files) < 2:
             return frozenset()
-        names = {file.path: _words_of(file.path) for file in loaded.dataset.files}
+        names = self._words[name]
         public = [each.name for each in loaded.dataset.fields if each.name not in secret]
         found: set[str] = set()
         for column in secret:
@@ -118,10 +118,9 @@ class Layouts:
 
     def is_named_by(self, name: str, dataset: str, column: str) -> bool:
         """Return true if every file of a data set is named by what its rows have in a column of another data set."""
-        mine = self.loaded[name]
-        words = {file.path: _words_of(file.path) for file in mine.dataset.files}
-        values = {comparable_text(row.values.get(column)) for row in self.loaded[dataset].rows}
-        if len(values) < 2 or any(values.isdisjoint(said) for said in words.values()):
+        mine, words = self.loaded[name], self._words[name]
+        values = self.words_in(dataset, column)
+        if any(values.isdisjoint(said) for said in words.values()):
             return False
         return any(
             all(
@@ -130,6 +129,32 @@ class Layouts:
             )
             for rows in self._same_rows(name, dataset)
         )
+
+    def words_of_files(self, name: str) -> list[set[str]]:
+        """Return what the name of each file of a data set says."""
+        return list(self._words[name].values())
+
+    def words_in(self, dataset: str, column: str) -> frozenset[str]:
+        """Return the words of names of files that stand in a column; none if all rows have the same there."""
+        if (dataset, column) not in self._words_in:
+            values = {comparable_text(row.values.get(column)) for row in self.loaded[dataset].rows}
+            self._words_in[dataset, column] = frozenset(values & self._every_word if len(values) > 1 else ())
+        return self._words_in[dataset, column]
+
+    @cached_property
+    def _words_in(self) -> dict[tuple[str, str], frozenset[str]]:
+        return {}
+
+    @cached_property
+    def _words(self) -> Mapping[str, Mapping[str, set[str]]]:
+        return {
+            name: {file.path: _words_of(file.path) for file in loaded.dataset.files}
+            for name, loaded in self.loaded.items()
+        }
+
+    @cached_property
+    def _every_word(self) -> set[str]:
+        return {word for files in self._words.values() for words in files.values() for word in words}
 
     def is_join_named_by(self, name: str, place: int, column: str) -> bool:
         """Return true if a row finds another in the files of a join just where their names say what it has in a

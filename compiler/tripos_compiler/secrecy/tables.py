@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 
@@ -204,11 +204,24 @@ class DatasetSecrets:
 
     def _named_by(self, dataset: Dataset) -> Iterator[tuple[str, Secrets]]:
         """Yield the secrets of other data sets by which the files of a data set are named."""
-        for name, other in self.datasets.items():
-            for each in other.fields if name != dataset.name else ():
-                secrets = self._content(name, each)
-                if secrets and self.layouts.is_named_by(dataset.name, name, each.name):
-                    yield name, secrets
+        words = next(iter(self.layouts.words_of_files(dataset.name)), ())
+        for name, column in sorted({of for word in words for of in self._secret_words.get(word, ())}):
+            if name != dataset.name and self.layouts.is_named_by(dataset.name, name, column):
+                yield name, self._content(name, self._fields[name][column])
+
+    @cached_property
+    def _secret_words(self) -> Mapping[str, Sequence[tuple[str, str]]]:
+        """The fields with secrets by the words of names of files that stand in them."""
+        found: dict[str, list[tuple[str, str]]] = {}
+        for name, fields in self._fields.items():
+            for column in (column for column, each in fields.items() if self._content(name, each)):
+                for word in self.layouts.words_in(name, column):
+                    found.setdefault(word, []).append((name, column))
+        return found
+
+    @cached_property
+    def _fields(self) -> Mapping[str, Mapping[str, DataField]]:
+        return {name: {each.name: each for each in dataset.fields} for name, dataset in self.datasets.items()}
 
     @cached_property
     def _every_layout(self) -> tuple[Layout, ...]:
@@ -219,7 +232,7 @@ class DatasetSecrets:
         return tuple(each for name, fields in secret.items() if fields for each in self.layouts.tell(name, fields))
 
     def _told_by(self, layout: Layout) -> Secrets:
-        fields = {each.name: each for each in self.datasets[layout.dataset].fields}
+        fields = self._fields[layout.dataset]
         return union(*(self._content(layout.dataset, fields[name]) for name in layout.fields))
 
     def _repeats(self, dataset: Dataset, fields: Mapping[str, Flow]) -> Secrets:
