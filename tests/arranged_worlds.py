@@ -26,7 +26,7 @@ from tripos_runtime.worlds.world import TrialWorld
 
 @dataclass
 class Arranged:
-    """What came of some seeds. `leaks` are accepted and differ; `wrong` have another mistake; `unseen` differ, and the
+    """The results of some seeds. `leaks` are accepted and differ; `wrong` have another mistake; `unseen` differ, and the
     trial of worlds finds nothing in them."""
 
     accepted: int = 0

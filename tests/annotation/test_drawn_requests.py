@@ -1,4 +1,4 @@
-"""Whatever is sent to the page of grades, only who has the token, from the page itself, writes; and nothing fails."""
+"""Requests to the page of grades: only the page itself, with the token, writes, and no request makes it fail."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def filled(address: str) -> Store:
 
 
 def test_a_copy_that_changed_is_mended_when_it_is_opened(plain: str) -> None:
-    """Whatever file of it: a part, a commit, or what says how far it is complete."""
+    """A change of any file is mended: of a part, of a commit, or of the state of the copy."""
     root = filled(plain).root
     whole = {path: sha256_of(path) for path in root.glob("parts/*/*.parquet")}
     chance = random.Random(4)

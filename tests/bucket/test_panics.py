@@ -1,4 +1,4 @@
-"""Whatever the settings and credentials of an object store are, a call ends in a `StoreError`, without a panic's words."""
+"""Drawn settings and credentials of object stores: a call ends in a `StoreError`, without the words of a panic."""
 
 from __future__ import annotations
 

@@ -363,7 +363,7 @@ def test_a_program_of_a_strange_folder_is_not_taken_for_bubblewrap(
 
 
 def test_no_other_process_of_the_user_opens_the_files_and_the_memory_of_a_run(tmp_path: Path) -> None:
-    """What has no sandbox runs beside the run that asks for its verdict: that one cannot be dumped."""
+    """Code without a sandbox runs beside the run that asks for its verdict, which cannot be dumped."""
     if os.getuid() == 0:
         pytest.skip("root opens everything, and code of its replies has no privileges of root")
     script = "from tripos_runtime.asking.functions.code.sandbox import hide_memory\nhide_memory()\nprint(1, flush=True)\ninput()"

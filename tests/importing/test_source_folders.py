@@ -1,4 +1,4 @@
-"""What an import reads lies in the folder that the user named, and is a regular file of a bounded size: for every
+"""An import reads regular files of a bounded size in the folder that the user named, and no other: for every
 importer, by one object."""
 
 from __future__ import annotations

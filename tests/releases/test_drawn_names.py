@@ -1,4 +1,4 @@
-"""Whatever files a server lists and a manifest names, a release lies in its folder, with the manifest that was pinned."""
+"""Drawn names of files on a server and in a manifest: a release lies in its folder, with the manifest that was pinned."""
 
 from __future__ import annotations
 

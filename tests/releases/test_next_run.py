@@ -1,4 +1,4 @@
-"""What `tripos diff --store` says of the next run is what the run asks."""
+"""`tripos diff --store` says exactly what the next run asks."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ ITEMS = [
 
 @dataclass(frozen=True)
 class Told:
-    """What `diff --store` says: replies and judgements, at the least and at the most, and both together with the
+    """The answer of `diff --store`: replies and judgements, at the least and at the most, and both together with the
     vectors."""
 
     replies: tuple[int, int]

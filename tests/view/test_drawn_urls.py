@@ -1,4 +1,4 @@
-"""Whatever a visitor of the page sends is answered, never by a failure of the server, nor by a file of elsewhere."""
+"""Drawn requests of visitors: each is answered, without a failure of the server and without a file of elsewhere."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ from tripos_compiler.source import dataclass
 
 
 class Exchange(IntEnum):
-    """What becomes of a value in an exchange."""
+    """The effect of an exchange on a value."""
 
     STAYS = 0
     OF_SECRETS = 1
