@@ -55,6 +55,7 @@ DISKS = (
     Row("a row of the journal that is damaged or has changed", "is set aside (S0404); the rest is kept", "warehouse/test_damaged_stores.py::test_one_bad_row_of_a_journal_is_set_aside_and_the_rest_is_there"),
     Row("a bit that flips in a part, a commit, a journal or a record", "`store check` fails and names the file", "warehouse/test_changed_bytes.py::test_check_fails_or_all_contents_are_the_same"),
     Row("a bit that flips in what is kept for the next command", "it is made again", "warehouse/test_changed_bytes.py::test_every_bit_of_every_file_that_flips_is_told_or_has_no_effect"),
+    Row("a part that changed is read by `report`, `sql` or another command", "is left out and named (S0103); exit 1", "warehouse/test_damaged_stores.py::test_an_answer_without_rows_that_were_committed_is_no_success"),
     Row("a part that changed is compacted, merged, mirrored, exported or uploaded", "is refused or left out (S0103)", "warehouse/test_changed_bytes.py::test_what_writes_rows_once_more_refuses_a_part_that_changed"),
     Row("a file that changed in the copy of a bucket", "is fetched again", "bucket/test_copies.py::test_a_copy_that_changed_is_mended_when_it_is_opened"),
     Row("the folder of the store behind a link", "is used", "warehouse/test_untrusted.py::test_the_folder_of_a_store_itself_may_lie_behind_a_link"),

@@ -218,6 +218,22 @@ def test_one_bad_row_of_a_journal_is_set_aside_and_the_rest_is_there(template: P
     assert aside.read_bytes() == line + b"\n"
 
 
+def test_an_answer_without_rows_that_were_committed_is_no_success(template: Path) -> None:
+    for words in (["report", "--store", str(template)], ["list", "--store", str(template)]):
+        assert say(*words).code == 0
+    assert ask(template, "select count(*) as n from scores").code == 0
+    for path in (template / "parts" / "scores").glob("*.parquet"):
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1
+        path.chmod(0o644)
+        path.write_bytes(content)
+    for words in (["report", "--store", str(template)], ["list", "--store", str(template)]):
+        shown = say(*words)
+        assert shown.code == 1 and "error[S0103]" in shown.err, shown.err
+    shown = ask(template, "select count(*) as n from scores")
+    assert shown.code == 1 and "error[S0103]" in shown.err, shown.err
+
+
 @pytest.mark.parametrize("header", [b'{"format":7}', b"[]", b"x"])
 def test_a_journal_whose_first_line_is_damaged_is_committed(template: Path, header: bytes) -> None:
     [path] = (template / "journal").glob("*.jsonl")
@@ -249,7 +265,7 @@ def test_a_damaged_commit_is_left_out_and_told_and_who_writes_stops(template: Pa
     body["parts"][0] |= change
     write_commit(path, body)
     shown = say("list", "--json", "--store", str(template))
-    assert shown.code == 0 and "error[S0402]" in shown.err and "what it held is left out" in shown.err
+    assert shown.code == 1 and "error[S0402]" in shown.err and "what it held is left out" in shown.err
     assert [run["run_id"] for run in json.loads(shown.out)] == ["r1"]
     for verb in (["store", "gc"], ["store", "compact"]):
         said = say(*verb, "--store", str(template))

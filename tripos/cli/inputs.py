@@ -24,8 +24,12 @@ MOST_SHOWN = 4
 """The number of places of a warning that are named; the rest are counted."""
 
 
+COMMITTED = ("S0103", "S0402")
+"""The codes of damage that takes away rows which were committed, and which figures then lack."""
 _opened: list[Store] = []
 """The stores that the command reads, so that it is tried again without what made it fail."""
+_damage: list[StoreError] = []
+"""What was damaged in them."""
 
 
 def open_store(options: Namespace, *, writes: bool = False, on_bucket: bool = True) -> Store:
@@ -57,9 +61,15 @@ def found_damage() -> bool:
     return any(found)
 
 
+def left_out() -> bool:
+    """Return true if this command answers without rows that its stores had committed."""
+    return any(error.code in COMMITTED for error in _damage)
+
+
 def forget() -> None:
     """Let go of the stores, at the end of a command."""
     _opened.clear()
+    _damage.clear()
 
 
 def _tell(error: StoreError) -> None:
@@ -67,6 +77,7 @@ def _tell(error: StoreError) -> None:
 
     message = f"{localized(error.message)}{localized(': ')}{localized('what it held is left out')}"
     show_diagnostic("error", error.code, message, error.hint)
+    _damage.append(error)
 
 
 def compile_given(options: Namespace, config: Config) -> tuple[Compilation, DataFolders]:

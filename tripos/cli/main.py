@@ -13,7 +13,17 @@ from types import ModuleType
 
 from tripos.cli.parser import VERBS, build_parser, show_failure
 from tripos.settings import check_language, key_values, time_limit, trust_in, without_keys
-from tripos.ui import GOOD, INTERRUPTED, USAGE, Failure, disk_failure, is_interrupt, show_message, write_every_character
+from tripos.ui import (
+    GOOD,
+    INTERRUPTED,
+    SOME_FAILED,
+    USAGE,
+    Failure,
+    disk_failure,
+    is_interrupt,
+    show_message,
+    write_every_character,
+)
 
 BUG = "this is a bug of Tripos: please report it with the command you typed and the lines above"
 
@@ -80,7 +90,7 @@ def _main(verb: Callable[[argparse.Namespace], int], options: argparse.Namespace
         gc.set_threshold(*RARELY)
     try:
         with time_limit(options.trust.limits.seconds if options.verb in TIMED else None):
-            return int(verb(options))
+            return _ended(int(verb(options)))
     except Exception as error:
         if is_interrupt(error):
             raise KeyboardInterrupt from error
@@ -89,7 +99,7 @@ def _main(verb: Callable[[argparse.Namespace], int], options: argparse.Namespace
         inputs = sys.modules.get("tripos.cli.inputs")
         damaged = ("S0103",) if options.verb == "sql" else ("S0103", "S0201")  # in SQL a person makes mistakes
         if inputs is not None and (not isinstance(error, Failure) or error.code in damaged) and inputs.found_damage():
-            return int(verb(options))
+            return _ended(int(verb(options)))
         stores = None if isinstance(error, Failure) else sys.modules.get("tripos_warehouse.store.store")
         if stores is not None and (damage := stores.damage_of_opened()) is not None:
             raise Failure(damage.code, damage.message, damage.hint) from error
@@ -97,6 +107,12 @@ def _main(verb: Callable[[argparse.Namespace], int], options: argparse.Namespace
     finally:
         if "tripos.cli.inputs" in sys.modules:
             sys.modules["tripos.cli.inputs"].forget()
+
+
+def _ended(code: int) -> int:
+    """Return the exit code of a command: an answer without rows that a store had committed is no success."""
+    inputs = sys.modules.get("tripos.cli.inputs")
+    return SOME_FAILED if code == GOOD and inputs is not None and inputs.left_out() else code
 
 
 def main() -> None:
