@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pytest
 from compiling import compile_files, compile_text, plan_of
 
 from tests.each import each
 from tripos_compiler.compile import Compilation
-from tripos_compiler.plan import Aggregate, Constant, Formula, Measure, Measured, Plan
+from tripos_compiler.plan import Aggregate, Constant, Formula, Measure, Measured, Missing, Plan
 from tripos_compiler.plan.base import named
 from tripos_warehouse.measures import sql_of
-from tripos_warehouse.measures.sql.means import mean_sql
+from tripos_warehouse.measures.sql.cells import CellsSql
+from tripos_warehouse.measures.sql.figures import figure_query
+from tripos_warehouse.measures.sql.influences import Leaf, leaf_tables
+from tripos_warehouse.measures.sql.means import PlainMean
+from tripos_warehouse.measures.sql.parts import Cut, Parts, Weights
 
 HEAD = """\
 benchmark demo "1.0.0" { languages en }
@@ -395,34 +399,55 @@ def asked(sql: str, scores: list[Score]) -> list[dict[str, object]]:
     return connection.sql(sql).to_arrow_table().to_pylist()
 
 
-def weighted_mean(scores: list[tuple[str, float, float]]) -> tuple[float, float]:
-    """The mean and the standard error of scores, each with its item and weight, as the formulas are written."""
-    weight = sum(w for _, w, _ in scores)
-    mean = sum(w * value for _, w, value in scores) / weight
-    pulls: dict[str, float] = defaultdict(float)
-    for item, w, value in scores:
-        pulls[item] += w * (value - mean) / weight
-    m = len(pulls)
-    return mean, math.sqrt(m / (m - 1) * sum(pull**2 for pull in pulls.values()))
+def mean_sql(
+    condition: str,
+    inner: tuple[str, ...],
+    dims: tuple[str, ...],
+    weights: Weights | None = None,
+    missing: Missing = "skip",
+) -> str:
+    """Return the SQL of a mean by `dims` of means by `inner`."""
+    parts = Parts()
+    cells, units = PlainMean(parts, "demo", condition, inner).tables(weights or {}, missing)
+    failing = missing == "fail"
+    node = leaf_tables(parts, inner, Leaf("mean"), cells, units, weighted=True, failing=failing)
+    if inner != dims:
+        mean = Aggregate(function="mean", values=("rubric",))
+        node = CellsSql(parts, mean.model_copy(update={"of": mean}), node, Cut(dims), missing).write()
+    return figure_query(parts, node)
+
+
+def weighted_mean(scores: list[tuple[str, float, float]]) -> tuple[float, float, float]:
+    """The mean of scores, each with its item and weight, its standard error and degrees of freedom, with the matrices of
+    Bell and McCaffrey: items that are alike in spread have residuals R e of their means e."""
+    items = sorted({item for item, _, _ in scores})
+    weight = np.array([sum(w for own, w, _ in scores if own == item) for item in items])
+    means = np.array([sum(w * v for own, w, v in scores if own == item) for item in items]) / weight
+    share = weight / weight.sum()
+    residual = np.diag(share) @ (np.eye(len(items)) - np.ones((len(items), 1)) * share)
+    covariance = residual @ residual.T
+    spread = (residual @ means) @ (residual @ means) / np.trace(covariance)
+    df = np.trace(covariance) ** 2 / np.trace(covariance @ covariance)
+    return float(share @ means), math.sqrt(spread * (share @ share)), float(df)
 
 
 def test_a_weighted_mean_and_its_error_are_as_the_formulas_say() -> None:
-    [row] = asked(mean_sql("demo", "scorer = 'rubric'", (), (), WEIGHTS), SCORES)
+    [row] = asked(mean_sql("scorer = 'rubric'", (), (), WEIGHTS), SCORES)
     expected = weighted_mean([(i, WEIGHTS[s][metric], value) for _, s, metric, i, value in SCORES if value is not None])
-    assert (row["value"], row["standard_error"]) == pytest.approx(expected)
-    assert (row["items"], row["n"], row["total"], row["df"]) == (5, 7, 8, 4)
+    assert (row["value"], row["standard_error"], row["df"]) == pytest.approx(expected)
+    assert (row["items"], row["n"], row["total"]) == (5, 7, 8)
 
 
 def test_equal_weights_change_nothing() -> None:
     alike = {"sums": {"CLAR": 2.0, "FACT": 2.0}, "talk": {"FACT": 2.0}}
     for inner, dims in (((), ()), (("scenario",), ("scenario",)), (("scenario", "metric"), ("scenario",))):
-        plain = asked(mean_sql("demo", "scorer = 'rubric'", inner, dims), SCORES)
-        weighted = asked(mean_sql("demo", "scorer = 'rubric'", inner, dims, alike), SCORES)
+        plain = asked(mean_sql("scorer = 'rubric'", inner, dims), SCORES)
+        weighted = asked(mean_sql("scorer = 'rubric'", inner, dims, alike), SCORES)
         assert [{key: pytest.approx(value) for key, value in row.items()} for row in weighted] == plain
 
 
 def test_a_mean_of_weighted_cells_counts_the_cells_alike() -> None:
-    [row] = asked(mean_sql("demo", "scorer = 'rubric'", ("scenario",), (), WEIGHTS), SCORES)
+    [row] = asked(mean_sql("scorer = 'rubric'", ("scenario",), (), WEIGHTS), SCORES)
     sums = weighted_mean([(i, WEIGHTS[s][metric], v) for _, s, metric, i, v in SCORES if v is not None and s == "sums"])
     talk = weighted_mean([("d", 1.0, 2.0), ("e", 1.0, 4.0)])
     assert row["value"] == pytest.approx((sums[0] + talk[0]) / 2)
@@ -430,31 +455,31 @@ def test_a_mean_of_weighted_cells_counts_the_cells_alike() -> None:
 
 
 def test_a_missing_score_can_count_as_zero_and_still_shows_in_the_coverage() -> None:
-    [row] = asked(mean_sql("demo", "metric = 'CLAR'", (), (), missing="zero"), SCORES)
-    mean, error = weighted_mean([("a", 1.0, 1.0), ("b", 1.0, 4.0), ("c", 1.0, 0.0)])
+    [row] = asked(mean_sql("metric = 'CLAR'", (), (), missing="zero"), SCORES)
+    mean, error, _ = weighted_mean([("a", 1.0, 1.0), ("b", 1.0, 4.0), ("c", 1.0, 0.0)])
     assert (row["value"], row["standard_error"]) == pytest.approx((mean, error))
     assert (row["n"], row["total"], row["items"]) == (2, 3, 3)
 
 
 def test_a_missing_score_can_leave_a_mean_without_a_value() -> None:
-    [row] = asked(mean_sql("demo", "metric = 'CLAR'", (), (), missing="fail"), SCORES)
+    [row] = asked(mean_sql("metric = 'CLAR'", (), (), missing="fail"), SCORES)
     assert (row["value"], row["standard_error"], row["n"], row["total"]) == (None, None, 2, 3)
-    rows = asked(mean_sql("demo", "scorer = 'rubric'", ("scenario",), ("scenario",), missing="fail"), SCORES)
+    rows = asked(mean_sql("scorer = 'rubric'", ("scenario",), ("scenario",), missing="fail"), SCORES)
     assert [row["value"] for row in rows] == [None, 3.0]
-    [row] = asked(mean_sql("demo", "scorer = 'rubric'", ("scenario",), (), missing="fail"), SCORES)
+    [row] = asked(mean_sql("scorer = 'rubric'", ("scenario",), (), missing="fail"), SCORES)
     assert (row["value"], row["standard_error"]) == (None, None)
 
 
 def test_a_mean_over_metrics_weighs_them_and_a_mean_by_metric_does_not() -> None:
     assert "then 3.0" in sql("measure it = mean(rubric)")
     assert "3.0" not in sql("measure it = mean(rubric) by metric")
-    assert "its weight" not in sql("measure it = mean(talk.rubric)")
+    assert "own weight" not in sql("measure it = mean(talk.rubric)")
 
 
 def test_the_sql_of_a_mean_by_an_arm_has_a_column_of_its_name() -> None:
     found = sql("", "sums.right")
     assert "metric = 'right' and scenario = 'sums'" in found
-    assert 'select model, "hint", cluster_id, value' in found
+    assert 'select model, "hint", cluster_id, value is not null' in found
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,9 @@ class ThreeFigures:
     graded: np.ndarray[tuple[int], np.dtype[np.bool_]]
     names: tuple[str, ...]
     n: int
-    df: int
-    bearing: int
+    df: float
+    units: float
+    """How many graded items that weigh alike would say as much."""
 
     @property
     def graded_items(self) -> frozenset[str]:
@@ -43,7 +44,7 @@ class ThreeFigures:
 
     def corrected(self, ends: tuple[float, float] | None, null: float | None = None) -> tuple[StatisticResult, float]:
         """Return the corrected figure and λ (`corrected_figure`)."""
-        base = StatisticResult(self.people.value, n=self.n, clusters=self.bearing)
+        base = StatisticResult(self.people.value, n=self.n, clusters=round(self.units))
         df = min(self.df, self.items - 1) - 1
         raised = (df + 1) / df if df > 0 else 1.0  # the pulls are raised already by what a mean takes of freedom
         return corrected_figure(
@@ -131,8 +132,8 @@ def three_figures(found: Mapping[str, Any]) -> tuple[ThreeFigures | None, str]:
     judge, labelled, people = (
         Pulled(value, each) for value, each in zip(values, (of_judge, on_graded, of_people), strict=True)
     )
-    bearing = int(found["is bearing"] or graded.sum())
-    return ThreeFigures(judge, labelled, people, graded, names, int(found["n"]), int(found["df"]), bearing), ""
+    units = float(found["effective items"] or graded.sum())
+    return ThreeFigures(judge, labelled, people, graded, names, int(found["n"]), float(found["df"]), units), ""
 
 
 def _pulls(found: Sequence[Mapping[str, Any]], name: str) -> Floats:

@@ -20,14 +20,12 @@ from tripos_warehouse.measures.figure_walk import (
     aggregates,
     curve_of,
     cut_of,
-    has_curve,
     is_moved_median,
     of_formula,
-    slices_of_sum,
 )
 from tripos_warehouse.measures.gaps import why_missing
 from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable
-from tripos_warehouse.measures.sql import graders_of, has_apart, sql_of
+from tripos_warehouse.measures.sql import CORRELATED, graders_of, has_apart, sql_of
 from tripos_warehouse.query import Connection, query_rows
 from tripos_warehouse.statistics import StatisticResult, t_quantile
 from tripos_warehouse.statistics.intervals import (
@@ -37,27 +35,21 @@ from tripos_warehouse.statistics.intervals import (
     ONE_ITEM,
     ROUNDING,
     bounded,
-    clopper_pearson,
     of_classes,
+    of_shares,
 )
 from tripos_warehouse.views import dimension_place, sums_with
 
 CONFIDENCE = 0.95
-JACKKNIFED = frozenset(
-    (
-        *("kendall_w", "krippendorff_alpha", "kendall_tau", "spearman"),
-        *("cohen_kappa", "quadratic_kappa", "gwet_ac1", "gwet_ac2", "mcc"),
-        *("ece", "auroc", "length_controlled"),
-    )
-)
+JACKKNIFED = CORRELATED - {"bradley_terry", "self_preference"}
 NO_MORE_THAN_ROUNDING = 1e-12
 """What rounding leaves of a value of 0 between bounds that are about 1 apart."""
 REACH = 2.0
 """How many times the excess of a figure over what chance has no part in its interval reaches further."""
-CORRELATED = JACKKNIFED | {"bradley_terry", "self_preference"}
-"""What is no mean over items: where all items are alike, nothing says how far another one could move it."""
 ITEMS_ALIKE = "items do not differ: nothing shows the error"
 NO_ERROR = "nothing shows the error of what it is made of"
+OF_ONE = (None, ONE_ITEM, ONE_IN_A_CELL)
+"""Reasons for which shares still have their exact interval."""
 OF_CLUSTERS = {ONE_ITEM: ONE_CLUSTER, ONE_IN_A_CELL: ONE_CLUSTER_IN_A_CELL}
 """The reasons of a figure whose items were drawn together."""
 PAST_ERROR = "its error is past all bounds, which are ±1e70"
@@ -82,11 +74,12 @@ def evaluate(
 ) -> MeasureTable:
     """Return the values of `measure` with 95 % intervals; with `by_people` those by people whose scores are apart.
 
-    Of a share of independent items the interval is the exact one of Clopper and Pearson. Where the SQL draws items
-    again it is the one that the SQL gives. Of what lies between two ends it is that of `statistics.bounded`, which has
-    one where all items are alike too. Else it is `value ± t · standard_error`, with the 97.5 % quantile of Student's t
-    at the `df` degrees of freedom that the SQL gives; there is none without an error above zero. No interval leaves the
-    measure's bounds. What is not there has a `reason`. A measure that people correct has the figure of people, and
+    Of a share of independent items the interval is the exact one of Clopper and Pearson, and of shares that are added
+    up the one of `of_shares`. Where the SQL draws items again it is the one that the SQL gives. Of what lies between
+    two ends it is that of `statistics.bounded`. Else it is `value ± t · error`, with the 97.5 % quantile of Student's t
+    at the `df` degrees of freedom that the SQL gives. Cells whose items are all alike move the ends further out, by
+    what they do not show; without an error above zero there is no interval. No interval leaves the measure's bounds.
+    What is not there has a `reason`. A measure that people correct has the figure of people, and
     that of the judge beside it (`corrected_rows`). `shared` are queries in other words (`shared_cells`).
 
     Raises `StoreError` S0201 where the SQL fails or lacks a column.
@@ -105,10 +98,8 @@ def evaluate(
         raise StoreError(
             "S0201", f"internal error: the SQL of measure `{measure.name}` lacks the column `{missing[0]}`"
         )
-    still, slices = is_moved_median(plan, measure.figure), slices_of_sum(plan, measure.figure)
-    of_metrics = _ends_of_metrics(plan, measure)
-    straight = not has_curve(plan, measure.figure)
-    rows = [_row(measure, found, still, straight, _is_sum(measure, found, slices), of_metrics) for found in values]
+    still = is_moved_median(plan, measure.figure)
+    rows = [_row(measure, found, still) for found in values]
     if _is_clustered(plan, measure):
         rows = [replace(row, reason=OF_CLUSTERS.get(row.reason or "", row.reason)) for row in rows]
     if measure.missing == "fail":
@@ -175,13 +166,6 @@ def _cut_row(row: MeasureRow, whole: MeasureRow | None, least: float, most: floa
     )
 
 
-def _is_sum(measure: Measure, found: Mapping[str, Any], slices: tuple[Mapping[str, str], ...] | None) -> bool:
-    """Return true if a value is a sum of means of which no two are one and the same, as a value less its base is in the
-    base's own cell."""
-    own = {name: str(found[name]) for name in measure.by}
-    return slices is not None and not any(own.get(name) == value for each in slices for name, value in each.items())
-
-
 def _failed(connection: Connection, plan: Plan, measure: Measure, row: MeasureRow) -> MeasureRow:
     """Return a row that says which scores are missing, where `missing: fail` leaves it without a value for that."""
     if row.value is not None or row.n == row.total:
@@ -210,46 +194,18 @@ def evaluate_or_tell(
         return MeasureTable(measure, (), error.message)
 
 
-def _ends_of_metrics(plan: Plan, measure: Measure) -> Mapping[str, Ends]:
-    """Between which ends each metric's own mean lies, where the cells of a measure are of metrics on other scales."""
-    figure = measure.figure
-    if measure.low is not None or "metric" not in measure.by:
-        return {}
-    inner = figure.of or figure if isinstance(figure, Aggregate) else None
-    if not isinstance(figure, Aggregate) or not isinstance(inner, Aggregate):
-        return {}
-    if {figure.function, inner.function} != {"mean"}:
-        return {}
-    least = 0 if measure.missing == "zero" else math.inf
-    return {
-        metric.name: (None, None) if metric.ends is None else (min(metric.low, least), metric.high)
-        for metric in plan.metrics
-    }
-
-
-def _row(
-    measure: Measure,
-    found: dict[str, Any],
-    still: bool,
-    straight: bool,
-    summed: bool,
-    of_metrics: Mapping[str, Ends],
-) -> MeasureRow:
-    """Return a row of what the SQL found. `still`: draws that are all alike bound the value, as those of a median do;
-    `straight`: items that are all alike bound it at an end of its scale, as they do not bound an exponential;
-    `summed`: they bound it anywhere, as they do a difference of means."""
+def _row(measure: Measure, found: dict[str, Any], still: bool) -> MeasureRow:
+    """Return a row of what the SQL found. `still`: draws that are all alike bound the value, as a median's do."""
     value, error = _exact(measure, _bounded(found["value"])), _bounded(found["standard_error"])
     items, n, total = (int(found[name] or 0) for name in ("items", "n", "total"))
-    ends = of_metrics.get(str(found.get("metric")), (measure.low, measure.high))
+    ends = _ends(measure, found, value)
     method, low, high = (None, None, None)
     if value is not None:
-        method, low, high = _interval(measure, found, value, error, ends, still, straight, summed)
+        method, low, high = _interval(measure, found, value, error, ends, still)
     excess = found.get("its excess") or 0.0
     if low is not None and high is not None:
         low, high = low - REACH * max(excess, 0.0), high - REACH * min(excess, 0.0)
     half = _longer(value, low, high)
-    if method == "t" and not excess:
-        half = _half_width(error, int(found["df"] or 0))
     if low is not None and high is not None:
         low = low if ends[0] is None else max(low, ends[0])
         high = high if ends[1] is None else min(high, ends[1])
@@ -277,45 +233,56 @@ def _row(
     )
 
 
+def _ends(measure: Measure, found: Mapping[str, Any], value: float | None) -> Ends:
+    """Return between which ends a value lies: of a sum of leaf cells those that their scales come to, which are the
+    same however it is written, and else those that the compiler knows of."""
+    below, above = found.get("below"), found.get("above")
+    if value is None or below is None or above is None:
+        return measure.low, measure.high
+    return tuple(_settled(end) for end in (value - below, value + above))  # type: ignore[return-value]
+
+
+def _settled(end: float) -> float:
+    """Return an end of a scale without what rounding leaves beside a number of few places."""
+    near = round(end, 9)
+    return near if abs(end - near) <= NO_MORE_THAN_ROUNDING * max(1.0, abs(end)) else end
+
+
 def _interval(
-    measure: Measure,
-    found: Mapping[str, Any],
-    value: float,
-    error: float | None,
-    ends: Ends,
-    still: bool,
-    straight: bool,
-    summed: bool,
+    measure: Measure, found: Mapping[str, Any], value: float, error: float | None, ends: Ends, still: bool
 ) -> tuple[str, float | None, float | None]:
     """Return how the interval of a value is found, and its ends, where it has any."""
     figure = measure.figure
-    items, df = int(found["items"] or 0), int(found["df"] or 0)
+    items, df = int(found["items"] or 0), float(found["df"] or 0)
     function = figure.function if isinstance(figure, Aggregate) and not of_formula(figure) else None
-    if found.get("is share") and ends == (0, 1):
-        share = clopper_pearson(value * items, items)
-        return "exact", share.low, share.high
+    if found.get("its shares") and found.get("reason") in OF_ONE:
+        of_each = [(each["weight"], each["share"], each["items"]) for each in found["its shares"]]
+        below, above = of_shares(*zip(*of_each, strict=True))
+        return "exact", value - below, value + above
     if found.get("its classes"):
         classes = found["its classes"]
         return "exact", *of_classes([each["share"] for each in classes], [each["items"] for each in classes])
     if "low" in found:
         return "bootstrap", *_drawn(found, still)
-    method = "jackknife" if function in JACKKNIFED else None
-    low, high = ends
-    if function in ("krippendorff_alpha", "gwet_ac2") and low is None and value > -1:
-        low = -1.0  # it may be less, but hardly ever is: two raters who never agree come to -1 as items grow
-    if low is None or high is None:
-        half = _half_width(error, df)
-        return (method or "t", None, None) if half is None else (method or "t", value - half, value + half)
-    units = items if found.get("is bearing") is None else int(found["is bearing"])
-    if error is None:
-        return method or "logit", None, None
-    if error <= ROUNDING:
-        at_an_end = straight and min(value - low, high - value) <= ROUNDING
-        if found.get("reason") or function in CORRELATED or (function is None and not at_an_end and not summed):
-            return method or "logit", None, None
+    method = "jackknife" if function in JACKKNIFED else "t" if None in ends else "logit"
+    if error is None or error <= ROUNDING:
+        return method, None, None
+    shown, down, up = (float(found[name] or 0.0) for name in ("shown", "down", "up"))
+    low = high = value
+    if shown <= ROUNDING:
         method = "exact"
-    told = bounded(StatisticResult(value, clusters=units), error, df, (low, high))
-    return method or "logit", told.low, told.high
+    elif None in ends:
+        half = _half_width(shown, df)
+        if half is None:
+            return method, None, None
+        low, high = value - half, value + half
+    else:
+        units = float(found["effective items"] or items)
+        told = bounded(StatisticResult(value), shown, df, (ends[0], ends[1]), units=units)  # type: ignore[arg-type]
+        if told.low is None or told.high is None:
+            return method, None, None
+        low, high = told.low, told.high
+    return method, value - math.hypot(value - low, down), value + math.hypot(high - value, up)
 
 
 def _drawn(found: Mapping[str, Any], still: bool) -> tuple[float | None, float | None]:
@@ -359,7 +326,7 @@ def _longer(value: float | None, low: float | None, high: float | None) -> float
     return None if value is None or low is None or high is None else max(value - low, high - value)
 
 
-def _half_width(standard_error: float | None, df: int) -> float | None:
+def _half_width(standard_error: float | None, df: float) -> float | None:
     """Return values that are all alike have an error of zero, which is no measure of it: then there is no interval."""
     quantile = t_quantile((1 + CONFIDENCE) / 2, df)
     if quantile is None or standard_error is None or standard_error <= ROUNDING:

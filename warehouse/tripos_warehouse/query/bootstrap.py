@@ -146,7 +146,7 @@ def sums(value: float | None, items: Sequence[str] | None, pulls: Sequence[float
     return found
 
 
-def interval(draws: Sequence[float | None] | None, df: int | None, confidence: float = 0.95) -> dict[str, Any] | None:
+def interval(draws: Sequence[float | None] | None, df: float | None, confidence: float = 0.95) -> dict[str, Any] | None:
     """`low`, `high` and the standard `error` that draws show, with `df` degrees of freedom; None where they show none.
 
     >>> {name: round(each, 2) for name, each in interval([1.0, 2.0, 3.0], 10).items()}

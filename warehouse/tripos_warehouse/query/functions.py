@@ -35,7 +35,7 @@ def add_functions(connection: duckdb.DuckDBPyConnection) -> None:
     connection.create_function("tripos_statistic", _statistic, taken, FOUND, type=ARROW, null_handling=SPECIAL)
     pulled: list[Any] = ["double", "varchar[]", "double[]"]
     connection.create_function("tripos_draws", _draws, pulled, "double[]", null_handling=SPECIAL)
-    drawn: list[Any] = ["double[]", "bigint"]
+    drawn: list[Any] = ["double[]", "double"]
     connection.create_function("tripos_interval", _interval, drawn, BOUNDS, null_handling=SPECIAL)
 
 
@@ -60,7 +60,7 @@ def _draws(value: float | None, items: Given, pulls: Given) -> list[float] | Non
     return sums(value, items, pulls)
 
 
-def _interval(draws: Given, df: int | None) -> dict[str, Any] | None:
+def _interval(draws: Given, df: float | None) -> dict[str, Any] | None:
     from tripos_warehouse.query.bootstrap import interval
 
     return interval(draws, df)

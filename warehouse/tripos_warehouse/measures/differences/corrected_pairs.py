@@ -68,7 +68,7 @@ def corrected_difference(
         tuple(names),
         n=min(counts),
         df=min(min(each.df, each.items - 1) for each in every),
-        bearing=min(each.bearing for each in every),
+        units=min(each.units for each in every),
     )
     found, power = whole.corrected(ends, null=0.0)
     if found.p is None and found.value and found.standard_error is not None and found.standard_error <= ROUNDING:

@@ -19,6 +19,9 @@ from .parts import (
     weight_sql as weight_sql,
     weights_of as weights_of,
 )
+from .scales import (
+    CORRELATED as CORRELATED,
+)
 from .unread import (
     COMPARED as COMPARED,
     End as End,

@@ -8,13 +8,16 @@ from dataclasses import replace
 from tripos_compiler.language.figures import ScoredStep, conversations_before, judged_steps
 from tripos_compiler.plan import Aggregate, Missing, Plan
 from tripos_compiler.source import dataclass
+from tripos_warehouse.measures.sql.influences import Leaf, leaf_tables
 from tripos_warehouse.measures.sql.labels import labelled_rows
+from tripos_warehouse.measures.sql.means import PlainMean, Sums, no_sums
 from tripos_warehouse.measures.sql.parts import (
     OF_TALK,
     PLACE,
     Cut,
     Parts,
     columns,
+    condition,
     given_column,
     given_value,
     indented,
@@ -25,12 +28,10 @@ from tripos_warehouse.measures.sql.parts import (
     weights_of,
     with_talks,
 )
-from tripos_warehouse.measures.sql.tables import (
-    FigureTables,
-)
+from tripos_warehouse.measures.sql.scales import leaf_scale
+from tripos_warehouse.measures.sql.tables import FigureTables
 from tripos_warehouse.measures.sql.unread import COMPARED, OF_TRIES, UNREAD, End, is_unread, worst_value
 from tripos_warehouse.sql import name as named, text as quoted
-from tripos_warehouse.statistics.intervals import ONE_ITEM
 from tripos_warehouse.views import Graders, arm_columns
 
 
@@ -116,6 +117,8 @@ class AggregateTables:
     scored: tuple[ScoredStep, ...]
     cut: Cut
     missing: Missing
+    sums: Sums = no_sums
+    """Finds a table of sums of the scores, which plain means are taken from."""
 
     @property
     def _by(self) -> str:
@@ -249,6 +252,16 @@ from (
 from {pairs}""",
         )
 
+    def _plain_mean(self) -> FigureTables:
+        """The mean of scores that columns of `scores` choose."""
+        scored, cut = self.scored[0], self.cut
+        weights = {} if "metric" in cut.dims else weights_of(scored)
+        fixed = "".join(f" and {named(name)} = {quoted(value)}" for name, value in cut.fixed)
+        mean = PlainMean(self.parts, self.plan.benchmark.name, f"{condition(self.plan, scored, cut)}{fixed}", cut.dims)
+        sums = self.sums([*cut.dims, *(name for name, _ in cut.fixed)])
+        cells, units = mean.tables(weights, self.missing, sums)
+        return self._leaf(cells, units, weighted=True)
+
     def _mean(self, rows: str, reason: str = "NULL::varchar") -> FigureTables:
         """The mean of rows; `reason` is the SQL of why there is none."""
         means = self.parts.add(
@@ -263,8 +276,9 @@ from {rows}
 group by {self._by}""",
         )
         own = ordered("sum", '"its weight" * (rows.value - cells.value)')
-        pulls = f'{own} / any_value("weight of cell")'
-        return self._enlarged(means, self._pulls(rows, means, pulls))
+        influence = f'{own} / any_value("weight of cell")'
+        weight = f"""{ordered("sum", '"its weight"')} / any_value("weight of cell")"""
+        return self._leaf(means, self._units(rows, means, influence, weight), weighted=True)
 
     def _in_role(self, scored: ScoredStep) -> str:
         """Return a condition that leaves scores by the raters of the role that the aggregate is taken across, where
@@ -297,47 +311,32 @@ group by {by}""",
             f"""select {self._by}, found.value as value, n, total, false as "is share", found.reason as reason
 from {found}""",
         )
-        pulls = self.parts.add(
-            "pulls",
-            f"""select {self._by}, unnest(found.items) as cluster_id, unnest(found.pulls) as pull
+        units = self.parts.add(
+            "units",
+            f"""select {self._by}, unnest(found.items) as cluster_id, unnest(found.pulls) as influence
 from {found}""",
         )
-        return self._enlarged(cells, pulls)
+        return self._leaf(cells, units)
 
-    def _pulls(self, rows: str, cells: str, pull: str, every: bool = False) -> str:
+    def _units(self, rows: str, cells: str, influence: str, weight: str | None = None, every: bool = False) -> str:
+        """Return the plain influence of each unit, and its weight where units differ in it."""
         only = "" if every else "\nwhere rows.value is not null"
+        weighed = "" if weight is None else f", {weight} as weight"
         return self.parts.add(
-            "pulls",
-            f"""select {columns(self.cut.dims, "rows")}, rows.cluster_id, {pull} as pull
+            "units",
+            f"""select {columns(self.cut.dims, "rows")}, rows.cluster_id, {influence} as influence{weighed}
 from {rows} as rows join {cells} as cells on {same("rows", "cells", self.cut.dims)}{only}
 group by {columns(self.cut.dims, "rows")}, rows.cluster_id""",
         )
 
-    def _enlarged(self, cells: str, pulls: str) -> FigureTables:
-        """Return the two tables of the figure, from its cells and the plain pulls on them."""
+    def _leaf(self, cells: str, units: str, weighted: bool = False) -> FigureTables:
+        """Return the two tables of the figure, from its cells and the plain influences of the units."""
+        cut, figure = self.cut, self.figure
+        told = [figure.model_copy(update={"by": ()}).model_dump_json(), self.missing, cut.graders, cut.labels]
+        scale = leaf_scale(self.plan, figure, self.scored[0], self.missing, cut)
+        leaf = Leaf(" ".join([*told, *map(str, cut.unread)]), cut.fixed, scale, figure.function == "count")
         failing = self.missing == "fail"
-        value = "case when c.n = c.total then c.value end" if failing else "c.value"
-        told = "(total - n) || ' of ' || total || ' have no value, which `missing: fail` forbids'"
-        reason = f"case when c.n < c.total then {told} else c.reason end" if failing else "c.reason"
-        reason = f"coalesce({reason}, case when c.value is not null and p.clusters = 1 then {quoted(ONE_ITEM)} end)"
-        enlarged = self.parts.add(
-            "pulls",
-            f"""select {self._by}, cluster_id, pull * sqrt(m / (m - 1)) as pull, m, clusters
-from (
-  select *, nullif(count(pull) over cell, 1) as m, count(*) over cell as clusters
-  from {pulls}
-  window cell as (partition by {self._by})
-)""",
-        )
-        done = self.parts.add(
-            "cells",
-            f"""select {columns(self.cut.dims, "c")}, {value} as value, c.n, c.total, {reason} as reason, c."is share",
-  coalesce(p.m - 1, 0) as df, coalesce(p.m > 1, false) as known, p.m as bearing
-from {cells} as c left join (
-  select {self._by}, any_value(m) as m, any_value(clusters) as clusters from {enlarged} group by {self._by}
-) as p on {same("c", "p", self.cut.dims)}""",
-        )
-        return FigureTables(done, enlarged, self.cut.dims)
+        return leaf_tables(self.parts, cut.dims, leaf, cells, units, weighted=weighted, failing=failing)
 
 
 def _names(names: tuple[str, ...]) -> str:

@@ -20,6 +20,7 @@ from tripos_compiler.plan import Plugin
 from tripos_compiler.source import dataclass
 from tripos_warehouse.measures.sql.aggregate_tables import JUDGED, OF_NUMBERS, OF_TEXTS, PYTHON, SUMMED
 from tripos_warehouse.measures.sql.class_measures import ClassMeasures
+from tripos_warehouse.measures.sql.means import is_plain_mean
 from tripos_warehouse.measures.sql.parts import (
     OF_TALK,
     PLACE,
@@ -44,7 +45,6 @@ from tripos_warehouse.sql import name as named, text as quoted
 from tripos_warehouse.views import arm_columns
 
 BELOW, NO_WEIGHT = "a weight is below 0", "all weights are 0"
-ONE_HEAVY = "one item has nearly all the weight"
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,8 @@ class LeafSql(ClassMeasures):
     def write(self) -> FigureTables:
         """Return the tables."""
         match self.figure.function:
+            case "mean" if is_plain_mean(self.figure, self.scored[0], self.cut, self.missing):
+                return self._plain_mean()
             case "mean" | "share":
                 reason = "NULL::varchar" if self.cut.labels == "none" else 'any_value("is lacking")'
                 return self._mean(self._single(), reason)
@@ -89,8 +91,7 @@ class LeafSql(ClassMeasures):
     # --- sums ---
 
     def _weighted(self) -> FigureTables:
-        """The mean of values by a weight of their own, of which a row with 0 is none; and with as many degrees of
-        freedom as items of one weight would have that say as much (Kish)."""
+        """The mean of values by a weight of their own, of which a row with 0 is none."""
         value = "coalesce(value, 0)" if self.missing == "zero" else "value"
         rows = self.parts.add(
             "rows",
@@ -103,25 +104,7 @@ from (
 )""",
         )
         told = f"case when min(least) < 0 then '{BELOW}' when max(weight) = 0 then '{NO_WEIGHT}' end"
-        node = self._mean(rows, told)
-        units = self.parts.add(
-            "units",
-            f"""select {self._by},
-  floor({ordered("sum", "weight")} ** 2 / {ordered("sum", "weight ** 2")} + 1e-9)::bigint as units
-from (
-  select {self._by}, cluster_id, {ordered("sum", '"its weight"')} as weight
-  from {rows} where value is not null group by all
-)
-group by {self._by}""",
-        )
-        alone = f"case when c.bearing > 1 and u.units < 2 then '{ONE_HEAVY}' end"
-        cells = self.parts.add(
-            "cells",
-            f"""select c.* replace (c.known and u.units > 1 as known, coalesce(least(c.df, u.units - 1), 0) as df,
-  u.units as bearing, coalesce(c.reason, {alone}) as reason)
-from {node.cells} as c left join {units} as u on {same("c", "u", self.cut.dims)}""",
-        )
-        return replace(node, cells=cells)
+        return self._mean(rows, told)
 
     def _sum(self, rows: str) -> FigureTables:
         value = "value" if self.figure.function == "sum" else '"has value"::integer'
@@ -132,8 +115,8 @@ from {node.cells} as c left join {units} as u on {same("c", "u", self.cut.dims)}
 from {rows}
 group by {self._by}""",
         )
-        pull = f"coalesce({ordered('sum', f'rows.{value}')}, 0) - any_value(cells.value / cells.m)"
-        return self._enlarged(cells, self._pulls(rows, cells, pull, every=True))
+        influence = f"coalesce({ordered('sum', f'rows.{value}')}, 0) - any_value(cells.value / cells.m)"
+        return self._leaf(cells, self._units(rows, cells, influence, every=True))
 
     def _stdev(self) -> FigureTables:
         rows = self._single()
@@ -148,8 +131,8 @@ from {rows}
 group by {self._by}""",
         )
         apart = ordered("sum", '(rows.value - cells.mean) ** 2 - cells."variance of cell"')
-        pull = f"{apart} / any_value(nullif(2 * cells.value * (cells.n - 1), 0))"
-        return self._enlarged(cells, self._pulls(rows, cells, pull))
+        influence = f"{apart} / any_value(nullif(2 * cells.value * (cells.n - 1), 0))"
+        return self._leaf(cells, self._units(rows, cells, influence))
 
     def _end(self, function: str) -> FigureTables:
         rows = self._single()
@@ -161,7 +144,7 @@ group by {self._by}""",
 from {rows}
 group by {self._by}""",
         )
-        return self._enlarged(cells, self._pulls(rows, cells, "NULL::double"))
+        return self._leaf(cells, self._units(rows, cells, "NULL::double"))
 
     def _passed(self, function: str) -> FigureTables:
         """1 - C(n - c, k) / C(n, k), and C(c, k) / C(n, k), as products that stay between 0 and 1; of the first k
@@ -230,10 +213,9 @@ group by {self._by}, item_id""",
 from {items}
 group by {self._by}""",
         )
-        node = self._enlarged(
-            cells,
-            self._pulls(items, cells, f"{ordered('sum', 'rows.value - cells.value')} / any_value(m)"),
-        )
+        influence = f"{ordered('sum', 'rows.value - cells.value')} / any_value(m)"
+        units = self._units(items, cells, influence, "count(rows.value) / any_value(m)")
+        node = self._leaf(cells, units, weighted=True)
         short = self.parts.add(
             "cells",
             f"""select c.*, i.m as "items that count", i."all items"

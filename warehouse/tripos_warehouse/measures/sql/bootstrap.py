@@ -6,6 +6,7 @@ draw too. The draws themselves are made by functions of the warehouse, `tripos_s
 
 from __future__ import annotations
 
+from tripos_warehouse.measures.sql.influences import by_unit
 from tripos_warehouse.measures.sql.parts import Parts, columns, same
 from tripos_warehouse.measures.sql.tables import FigureTables
 
@@ -25,32 +26,32 @@ group by {columns(dims)}""",
 
 
 def draws_of(parts: Parts, node: FigureTables) -> str:
-    """Return the table of draws of a figure: its own, or those that the pulls of its items come to."""
+    """Return the table of draws of a figure: its own, or those that the influences of its items come to."""
     if node.drawn is not None:
         return node.drawn
     cell = columns(node.dims, "c")
-    lists = ", ".join(f"list(p.{name} order by p.cluster_id)" for name in ("cluster_id", "pull"))
+    lists = ", ".join(f"list(u.{name} order by u.cluster_id)" for name in ("cluster_id", "influence"))
     return parts.add(
         "drawn",
         f"""select {cell}, tripos_draws(any_value(c.value), {lists}) as draws
-from {node.cells} as c left join {node.pulls} as p on {same("c", "p", node.dims)}
+from {node.cells} as c left join {by_unit(parts, node)} as u on {same("c", "u", node.dims)}
 group by {cell}""",
     )
 
 
-def bounded(parts: Parts, node: FigureTables, drawn: str, items: str, df: str) -> str:
-    """Return the query of a figure with the bounds that its draws show. `items` is the table of the error of the pulls
-    and the number of items, and `df` says how many degrees of freedom these leave."""
+def bounded(parts: Parts, node: FigureTables, drawn: str, error: str) -> str:
+    """Return the query of a figure with the bounds that its draws show. `error` is the table of its `precision`."""
+    df = "coalesce(e.df, 0)"
     found = parts.add(
         "found",
-        f"""select c.*, {df} as "df of items", coalesce(i.items, 0) as items,
+        f"""select c.*, {df} as "df of items", coalesce(e.items, 0) as items,
   case when c.known and c.value is not null then tripos_interval(d.draws, {df}) end as found
-from {node.cells} as c left join {items} as i on {same("c", "i", node.dims)}
+from {node.cells} as c left join {error} as e on {same("c", "e", node.dims)}
   left join {drawn} as d on {same("c", "d", node.dims)}""",
     )
     return f"""{parts.text}
 select {columns(node.dims)}, value, found.error as standard_error, "df of items" as df, items, n, total, reason,
-  "is share", known as "is known", found.low as low, found.high as high
+  known as "is known", found.low as low, found.high as high
 from {found}
 order by all
 """

@@ -14,7 +14,7 @@ from dataclasses import replace
 from tripos_compiler.plan import Aggregate, Missing
 from tripos_compiler.source import dataclass
 from tripos_warehouse.measures.sql.bootstrap import EACH_DRAW, collected_draws, draws_of
-from tripos_warehouse.measures.sql.derivatives import with_freedom
+from tripos_warehouse.measures.sql.influences import carried, precision
 from tripos_warehouse.measures.sql.parts import Cut, Parts, columns, ordered, same
 from tripos_warehouse.measures.sql.tables import OF_ONE_CELL, FigureTables, counted_once, over_cells
 from tripos_warehouse.sql import text as quoted
@@ -25,6 +25,7 @@ MOST_EXCESS = 1
 where absolute values are 0 in the long run."""
 MOST_OF_DRAWN = 0.25
 """The same of what has its interval from draws, which are as far off once more."""
+EMPTY = "one of its cells has no value, so its error is unknown"
 BY_CHANCE = "chance alone moves it by more than its error shows, so its error is unknown"
 THERE = 0.95
 """The share of draws in which all cells have a value, at least, as of what is drawn again anyway."""
@@ -43,8 +44,7 @@ class CellsSql:
     def write(self) -> FigureTables:
         """Return the tables."""
         node = self._of_cells()
-        bends = self.inner.bends or self.figure.function not in ("mean", "sum", "count")
-        if self.inner.made_of and bends and self.figure.function != "count":
+        if self.inner.made_of and node.bends and self.figure.function != "count":
             node = self._held_against_draws(node)
         return self._told_apart(node) if self.figure.function in ("min", "max") else node
 
@@ -69,6 +69,9 @@ from (
     any_value(reason) filter (reason <> {one_item}),
     case when count(*) = 1 then any_value(reason)
       when bool_or(reason = {one_item}) filter ({counts}) then {one_in_a_cell} end"""
+        means_of_scores = figure.function == "mean" and not inner.made_of and inner.drawn is None
+        empty = f" when count(value) < count(*) then {quoted(EMPTY)}" if means_of_scores else ""
+        whole = " and count(value) = count(*)" if empty else ""
         if self.missing == "fail" or cut.labels != "none":
             value = f"case when count(value) = count(*) then {value} end"
         if inner.made_of:
@@ -82,30 +85,25 @@ from (
             "cells",
             f"""select {group}, {value} as value, {counted[0]}::bigint as n, {counted[1]}::bigint as total,
   coalesce({reason}, case when count(value) = 0 then 'no cell has a value'
-    when max(abs(weight)) = 0 then '{_STILL.get(figure.function, "")}' end) as reason, false as "is share",
-  sum(df) filter (weight <> 0)::bigint as df, coalesce(bool_and(known) filter ({counts}), false) as known,
-  min(bearing) filter (weight <> 0) * count(*) filter (weight <> 0) as bearing{undefined}
+    when max(abs(weight)) = 0 then '{_STILL.get(figure.function, "")}'{empty} end) as reason,
+  coalesce(bool_and(known) filter ({counts}), false){whole} as known{undefined}
 from {weighed}
 group by {group}""",
         )
-        outer = columns(cut.dims, "c")
-        pulled = f"""from {inner.pulls} as p join {weighed} as c on {same("p", "c", inner.dims)}
-where {"c.weight <> 0" if figure.function in OF_ONE_CELL else "c.value is not null"}"""
-        pulls = self.parts.add(
-            "pulls",
-            f"""select {outer}, p.cluster_id, {ordered("sum", "p.pull * c.weight")} as pull
-{pulled}
-group by {outer}, p.cluster_id""",
+        counted_here = "c.weight <> 0" if figure.function in OF_ONE_CELL else "c.value is not null"
+        source = (
+            f"from {inner.influences} as i join {weighed} as c on {same('i', 'c', inner.dims)}\n  where {counted_here}"
         )
+        influences = carried(self.parts, cut.dims, [("c.weight", source)])
         drawn = None
         if inner.drawn is not None:
             drawn = self._draws(f"select {columns(inner.dims)}, {EACH_DRAW} from {inner.drawn}")
-        node = FigureTables(cells, pulls, cut.dims, drawn, is_moved=inner.is_moved)
-        return self._of_formula(node, weighed, pulled) if inner.made_of else node
+        bends = inner.bends or figure.function not in ("mean", "sum", "count")
+        node = FigureTables(cells, influences, cut.dims, drawn, is_moved=inner.is_moved, bends=bends)
+        return self._of_formula(node, weighed) if inner.made_of else node
 
-    def _of_formula(self, node: FigureTables, weighed: str, pulled: str) -> FigureTables:
-        """Return an aggregate of a formula's cells, with what it looks at counted once, and with degrees of freedom by
-        what each cell has of the variance, since the derivative of the formula is another in each."""
+    def _of_formula(self, node: FigureTables, weighed: str) -> FigureTables:
+        """Return an aggregate of a formula's cells, with what it looks at counted once."""
         of_one = self.figure if self.figure.function in OF_ONE_CELL else None
         made_of = over_cells(self.parts, self.inner, weighed, node.dims, of_one)
         named = [(f"part{place}", each) for place, each in enumerate(made_of, 1)]
@@ -115,10 +113,6 @@ group by {outer}, p.cluster_id""",
         rows = [(name, each.rows) for name, each in named]
         told = ", ".join(f"({counted_once(rows, each)})::bigint as {each}" for each in ("n", "total"))
         cells = self.parts.add("cells", f"select base.* replace ({told})\nfrom {node.cells} as base{joins}")
-        if node.drawn is None and not self.inner.is_moved:
-            own = f"select {columns(node.dims, 'c')}, p.cluster_id, p.pull * c.weight as pull, c.place as part, c.df"
-            through = self.parts.add("pulled", f"{own}\n{pulled}")
-            cells = with_freedom(self.parts, cells, through, node.pulls, node.dims)
         return replace(node, cells=cells, made_of=made_of)
 
     # --- draws ---
@@ -131,8 +125,8 @@ group by {outer}, p.cluster_id""",
         return collected_draws(self.parts, self.cut.dims, rows)
 
     def _held_against_draws(self, node: FigureTables) -> FigureTables:
-        """Return an aggregate whose error is unknown where chance alone moves it too far. What the pulls of the items
-        come to in the same draws is taken off, so that only what bends is left."""
+        """Return an aggregate whose error is unknown where chance alone moves it too far. What the influences of the
+        items come to in the same draws is taken off, so that only what bends is left."""
         inner, dims, most = self.inner, node.dims, MOST_EXCESS if node.drawn is None else MOST_OF_DRAWN
         group = columns(dims)
         if node.drawn is None:
@@ -146,7 +140,7 @@ group by {outer}, p.cluster_id""",
     select {columns(dims, "t")}, unnest(t.draws) as value, unnest(l.draws) as straight
     from {trial} as t join {straight} as l on {same("t", "l", dims)}
   )"""
-            error = f"select {group}, sqrt({ordered('sum', 'pull ** 2')}) as error from {node.pulls} group by {group}"
+            error = f"select {group}, error from {precision(self.parts, node)}"
         else:
             trial = node.drawn
             pairs = f"""select {columns(dims, "t")}, t.value as value, t.value - c.value as moved
@@ -184,12 +178,10 @@ from {node.cells} as c left join {held} as h on {same("c", "h", dims)}""",
         function, inner = self.figure.function, self.inner
         errors = self.parts.add(
             "errors",
-            f"""select {columns(inner.dims, "c")}, any_value(c.value) as value,
-  case when any_value(c.known) then coalesce(sqrt({ordered("sum", "p.pull ** 2")}), 0)
-    else 'infinity'::double end as error
-from {inner.cells} as c left join {inner.pulls} as p on {same("c", "p", inner.dims)}
-where c.value is not null
-group by {columns(inner.dims, "c")}""",
+            f"""select {columns(inner.dims, "c")}, c.value,
+  case when c.known then coalesce(e.error, 0) else 'infinity'::double end as error
+from {inner.cells} as c left join {precision(self.parts, inner)} as e on {same("c", "e", inner.dims)}
+where c.value is not null""",
         )
         group = columns(node.dims)
         end = f"arg_{function}(error, value) over cell"

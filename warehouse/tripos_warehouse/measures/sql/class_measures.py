@@ -86,16 +86,17 @@ group by {columns(self.cut.dims, "c")}""",
         met = f"{same('rows', 'r', self.cut.dims)}{' and rows.class = r.class' if group else ''}"
         ratio = 'coalesce(r."over" / nullif(r."under", 0), 0)'
         own = f'coalesce((rows."over" - {ratio} * rows."under") / nullif(r."under", 0), 0) / cells."classes of cell"'
-        pulls = self.parts.add(
-            "pulls",
+        weight = "" if group else ', sum(rows."under") / nullif(any_value(r."under"), 0) as weight'
+        units = self.parts.add(
+            "units",
             f"""select {columns(self.cut.dims, "rows")}, rows.cluster_id,
-  {ordered("sum", own)} as pull
+  {ordered("sum", own)} as influence{weight}
 from {classes} as rows join {ratios} as r on {met}
   join {cells} as cells on {same("rows", "cells", self.cut.dims)}
 group by {columns(self.cut.dims, "rows")}, rows.cluster_id
 having sum(rows."under") > 0""",
         )
-        node = self._enlarged(cells, pulls)
+        node = self._leaf(cells, units, weighted=not group)
         return self._of_few(node, cells) if average == "macro" else node
 
     def _of_few(self, node: FigureTables, ratios: str) -> FigureTables:

@@ -1,4 +1,4 @@
-"""SQL of the arithmetic of a formula, of its derivatives by its parts, and of its degrees of freedom."""
+"""SQL of the arithmetic of a formula, and of its derivatives by its parts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from tripos_compiler.language.library import LARGEST, PAST
 from tripos_compiler.source import dataclass
-from tripos_warehouse.measures.sql.parts import Parts, columns, ordered, same
 
 Condition = tuple[str, str]
 """A condition in SQL, and what to say where it holds."""
@@ -213,29 +212,3 @@ def _added(one: str, other: str) -> str:
 
 def _times(slope: str, text: str) -> str:
     return "0" if slope == "0" else text if slope == "1" else f"({slope} * {text})"
-
-
-def with_freedom(parts: Parts, cells: str, pulled: str, pulls: str, dims: tuple[str, ...]) -> str:
-    """Return the cells of a formula with its degrees of freedom (Satterthwaite 1946): its variance is the sum of what
-    each part has of it, and that part's are those of its items. They are no fewer than those of the part with fewest,
-    since parts over the same items may have more than all of the variance, and less than nothing.
-
-    `pulled` are the pulls on the formula through each part, `pulls` those on the whole."""
-    group, own = columns(dims), columns(dims, "p")
-    freedom = parts.add(
-        "freedom",
-        f"""select {group}, least(
-    greatest({ordered("sum", "share")} ** 2 / nullif({ordered("sum", "share ** 2 / nullif(df, 0)")}, 0),
-      min(df) filter (share <> 0)), 1e9) as df
-from (
-  select {own}, part, any_value(df) as df, {ordered("sum", "p.pull * t.pull")} as share
-  from {pulled} as p join {pulls} as t on {same("p", "t", dims)} and p.cluster_id = t.cluster_id
-  group by {own}, part
-)
-group by {group}""",
-    )
-    return parts.add(
-        "cells",
-        f"""select c.* replace (least(c.df, floor(coalesce(f.df, c.df)))::bigint as df)
-from {cells} as c left join {freedom} as f on {same("c", "f", dims)}""",
-    )

@@ -26,15 +26,15 @@ from tripos_warehouse.measures.sql.derivatives import (
     NumberSql,
     PartSql,
     reason_sql,
-    with_freedom,
 )
+from tripos_warehouse.measures.sql.influences import carried, precision
 from tripos_warehouse.measures.sql.labels import LABELS, corrected_sql
-from tripos_warehouse.measures.sql.means import Sums, find_sql
-from tripos_warehouse.measures.sql.parts import Cut, Parts, columns, ordered, renamed, same
+from tripos_warehouse.measures.sql.means import Sums, no_sums
+from tripos_warehouse.measures.sql.parts import Cut, Parts, columns, renamed, same
 from tripos_warehouse.measures.sql.tables import OF_ONE_CELL, PAIR, FigureTables, counted_once, seen, seen_over
 from tripos_warehouse.measures.sql.unread import End
 from tripos_warehouse.sql import text as quoted
-from tripos_warehouse.statistics.intervals import ONE_IN_A_CELL, ONE_ITEM
+from tripos_warehouse.statistics.intervals import ALIKE_IN_A_CELL, ONE_IN_A_CELL, ONE_ITEM
 from tripos_warehouse.views import Graders, arm_columns, axis_columns
 
 Unread = tuple[tuple[str, End], ...]
@@ -45,7 +45,7 @@ def sql_of(
     plan: Plan,
     measure: Measure,
     by_people: bool = False,
-    sums: Sums = lambda dims: None,
+    sums: Sums = no_sums,
     unread: Unread = (),
 ) -> str:
     """Return the SQL of a measure of a plan: a query over the views of its benchmark.
@@ -96,22 +96,10 @@ def graders_of(measure: Measure, by_people: bool = False) -> Graders:
     return "each" if {"evaluator", PAIR} & set(measure.by) else "people" if by_people else "counted"
 
 
-def _sql_of(plan: Plan, measure: Measure, graders: Graders, sums: Sums = lambda dims: None, unread: Unread = ()) -> str:
-    values = scored_values_of(plan)
-    found: str | None = None
-    match measure.figure:
-        case _ if unread:
-            pass
-        case Aggregate() as figure:
-            scored = scored_by(values, figure)
-            found = find_sql(plan, figure, scored[0], measure.missing, graders, sums) if scored else None
-        case Measured(measure=name, slice=fixed) if not fixed:
-            same = named(plan.measures, name)
-            found = _sql_of(plan, same, graders, sums) if same.by == measure.by else None
-    if found is not None:
-        return found
-    writer = _FigureWriter(plan, values, Parts())
-    return writer.whole(writer.node(measure.figure, Cut(measure.by, graders=graders, unread=unread), measure.missing))
+def _sql_of(plan: Plan, measure: Measure, graders: Graders, sums: Sums = no_sums, unread: Unread = ()) -> str:
+    writer = _FigureWriter(plan, scored_values_of(plan), Parts(), sums)
+    node = writer.node(measure.figure, Cut(measure.by, graders=graders, unread=unread), measure.missing)
+    return figure_query(writer.parts, node)
 
 
 @dataclass(frozen=True)
@@ -127,6 +115,7 @@ class _FigureWriter:
     plan: Plan
     values: ScoredValues
     parts: Parts
+    sums: Sums = no_sums
     made: dict[tuple[object, ...], FigureTables] = field(default_factory=dict)
 
     def node(self, figure: Figure, cut: Cut, missing: Missing, inside: bool = False) -> FigureTables:
@@ -173,7 +162,7 @@ class _FigureWriter:
             scored = scored_by(self.values, figure)
             if figure.of is None:
                 of = CompareSql if scored[0].kind == "compare" else LeafSql
-                node = of(self.plan, self.parts, figure, scored, cut, missing).write()
+                node = of(self.plan, self.parts, figure, scored, cut, missing, self.sums).write()
             else:
                 fixed = {name for name, _ in cut.fixed}
                 within = dict.fromkeys([*cut.dims, *(dim for dim in figure.of.by if dim not in fixed)])
@@ -251,38 +240,25 @@ from (
             f"""select {columns(cut.dims, "base")}, case when {present} then {value.text} end as value,
   {weights},
   coalesce({reasons}, case when {present} and {value.text} is null then {gap} end, {own}) as reason,
-  false as "is share", {counted_once(counted, "n")} as n, {counted_once(counted, "total")} as total,
-  {" + ".join(f"coalesce({term.name}.df, 0)" for term in terms)} as df,
-  {", ".join(f'{term.name}.df as "{term.name} df"' for term in terms)},
-  coalesce({" and ".join([*active, *([f"not ({cut_off})"] if cut_off else [])])}, false) as known,
-  least({", ".join(f"{term.name}.bearing" for term in terms)}) as bearing{
+  {counted_once(counted, "n")} as n, {counted_once(counted, "total")} as total,
+  coalesce({" and ".join([*active, *([f"not ({cut_off})"] if cut_off else [])])}, false) as known{
                 f', {" or ".join(undefined)} as "is undefined"' if inside else ""
             }{f", {' + '.join(excess)} as excess" if excess else ""}
 from {base} as base
 {joins}""",
         )
-        cell = columns(cut.dims, "c")
-        pulled = self.parts.add(
-            "pulled",
-            "\nunion all\n".join(
-                f"""select {cell}, p.cluster_id, p.pull * c."{term.name} weight" as pull, {place} as part,
-  c."{term.name} df" as df
-from {cells} as c join {term.node.pulls} as p on {same("c", "p", term.node.dims)}"""
-                for place, term in enumerate(terms)
-            ),
-        )
-        pulls = self.parts.add(
-            "pulls",
-            f"""select {columns(cut.dims)}, cluster_id, {ordered("sum", "pull")} as pull
-from {pulled}
-group by {columns(cut.dims)}, cluster_id""",
-        )
-        if len(terms) > 1 and all(term.node.drawn is None for term in terms):
-            cells = with_freedom(self.parts, cells, pulled, pulls, cut.dims)
+        through = [
+            (
+                f'c."{term.name} weight"',
+                f"from {cells} as c join {term.node.influences} as i on {same('c', 'i', term.node.dims)}",
+            )
+            for term in terms
+        ]
+        influences = carried(self.parts, cut.dims, through)
         bends = not value.is_straight or any(term.node.bends for term in terms)
         return FigureTables(
             cells,
-            pulls,
+            influences,
             cut.dims,
             self._drawn(value, terms, cut, base),
             made_of=tuple(each for _, each in looked_at),
@@ -311,25 +287,23 @@ group by {columns(cut.dims)}, cluster_id""",
             known.update(new)
         return self.parts.add("base", f"select {columns(cut.dims)}\nfrom " + "\n".join(lines))
 
-    def whole(self, node: FigureTables) -> str:
-        """Return the query: a row a cell, with the error that the pulls come to."""
-        items = self.parts.add(
-            "items",
-            f"""select {columns(node.dims)}, sqrt({ordered("sum", "pull * pull")}) as error, count(*) as items
-from {node.pulls}
-group by {columns(node.dims)}""",
-        )
-        df = "greatest(least(c.df, i.items - 1), 0)"
-        if node.drawn is not None:
-            return bounded(self.parts, node, node.drawn, items, df)
-        told = ', c.classes as "its classes"' if node.classes else ""
-        told += ', c.excess as "its excess"' if node.exceeds else ""
-        told += ', c."items that count", c."all items"' if node.tried else ""
-        return f"""{self.parts.text}
-select {columns(node.dims, "c")}, c.value, case when c.known and c.value is not null then i.error end as standard_error,
-  {df} as df, coalesce(i.items, 0) as items, c.n, c.total, c.reason, c."is share",
-  c.known as "is known", least(c.bearing, i.items) as "is bearing"{told}
-from {node.cells} as c left join {items} as i on {same("c", "i", node.dims)}
+
+def figure_query(parts: Parts, node: FigureTables) -> str:
+    """Return the query: a row a cell, with the error that the influences come to."""
+    error = precision(parts, node)
+    if node.drawn is not None:
+        return bounded(parts, node, node.drawn, error)
+    told = ', c.classes as "its classes"' if node.classes else ""
+    told += ', c.excess as "its excess"' if node.exceeds else ""
+    told += ', c."items that count", c."all items"' if node.tried else ""
+    hidden = f'case when c.known and e."is hidden" and e.shown > 0 then {quoted(ALIKE_IN_A_CELL)} end'
+    known = 'c.known and not coalesce(e."is hidden" and e.shown > 0, false)'
+    return f"""{parts.text}
+select {columns(node.dims, "c")}, c.value, case when {known} and c.value is not null then e.error end as standard_error,
+  e.shown, coalesce(e.df, 0) as df, coalesce(e.items, 0) as items, c.n, c.total,
+  coalesce(c.reason, {hidden}) as reason, {known} as "is known", e.units as "effective items", e.down, e.up,
+  e.below, e.above, e.shares as "its shares"{told}
+from {node.cells} as c left join {error} as e on {same("c", "e", node.dims)}
 order by all
 """
 

@@ -16,6 +16,7 @@ from dataclasses import replace
 from tripos_compiler.language.figures import ScoredStep
 from tripos_compiler.plan import Plan
 from tripos_compiler.source import dataclass
+from tripos_warehouse.measures.sql.influences import by_unit, precision
 from tripos_warehouse.measures.sql.parts import (
     PLACE,
     Cut,
@@ -223,14 +224,16 @@ def corrected_sql(parts: Parts, on_all: FigureTables, on_graded: FigureTables, p
 
     It yields `model`, the dimensions, `of judge` (the figure on all), `on graded` and `of people` (those of the replies
     with a label), `reason` (why one of them is missing), `n` (labels), `total` (scores by judges), `df`,
-    `are known` (that the three have errors) and `is bearing` of the labels, and `all pulls`: for each item its pull on
-    the three, in their order.
+    `are known` (that the three have errors) and `effective items` of the labels, and `all pulls`: for each item its
+    influence on the three, in their order.
     """
     dims = on_all.dims
+    figures = (on_all, on_graded, people)
     each = "\nunion all\n".join(
-        f"select {columns(dims)}, cluster_id, {_only(name)}\nfrom {node.pulls}"
-        for name, node in zip(_PULLS, (on_all, on_graded, people), strict=True)
+        f"select {columns(dims)}, cluster_id, {_only(name)}\nfrom {by_unit(parts, node)}"
+        for name, node in zip(_PULLS, figures, strict=True)
     )
+    error = precision(parts, people)
     pulls = parts.add(
         "pulls",
         f"""select {columns(dims)}, cluster_id, {", ".join(f"{ordered('sum', name)} as {name}" for name in _PULLS)}
@@ -248,11 +251,12 @@ group by {columns(dims)}""",
     )
     return f"""{parts.text}
 select {columns(dims, "c")}, c.value as "of judge", g.value as "on graded", p.value as "of people",
-  coalesce(c.reason, p.reason, g.reason) as reason, coalesce(p.n, 0) as n, c.total, coalesce(p.df, 0) as df,
-  c.known and g.known and p.known as "are known", p.bearing as "is bearing",
+  coalesce(c.reason, p.reason, g.reason) as reason, coalesce(p.n, 0) as n, c.total, coalesce(e.df, 0) as df,
+  c.known and g.known and p.known as "are known", e.units as "effective items",
   l."all pulls"
 from {on_all.cells} as c left join {on_graded.cells} as g on {same("c", "g", dims)}
   left join {people.cells} as p on {same("c", "p", dims)}
+  left join {error} as e on {same("c", "e", dims)}
   left join {lists} as l on {same("c", "l", dims)}
 order by all
 """
@@ -260,7 +264,7 @@ order by all
 
 def _only(name: str) -> str:
     """Return the columns of all three pulls, of which a table has one."""
-    return ", ".join(f"{'pull' if each == name else 'NULL'} as {each}" for each in _PULLS)
+    return ", ".join(f"{'influence' if each == name else 'NULL'} as {each}" for each in _PULLS)
 
 
 _PULLS = ("of_judge", "of_graded", "of_people")

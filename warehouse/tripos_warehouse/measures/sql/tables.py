@@ -45,7 +45,7 @@ class FigureTables:
     """The tables of a figure, and the dimensions that its cells go by."""
 
     cells: str
-    pulls: str
+    influences: str
     dims: tuple[str, ...]
     drawn: str | None = None
     """The table of `draws`: the value of every cell in each of many draws of the items. Only where the pulls alone give
@@ -97,8 +97,8 @@ def for_every_model(parts: Parts, node: FigureTables, rows: str) -> FigureTables
     """Return a figure of all models together, as that of each of them: what else is made of it goes by model."""
     models = parts.add("models", f"select distinct model\nfrom {rows}")
     cells = f"select c.* replace (m.model as model)\nfrom {node.cells} as c cross join {models} as m"
-    pulls = f"select p.* replace (m.model as model)\nfrom {node.pulls} as p cross join {models} as m"
-    return FigureTables(parts.add("cells", cells), parts.add("pulls", pulls), node.dims)
+    influences = f"select i.* replace (m.model as model)\nfrom {node.influences} as i cross join {models} as m"
+    return FigureTables(parts.add("cells", cells), parts.add("influences", influences), node.dims)
 
 
 def seen(figure: Aggregate, scored: Sequence[ScoredStep], cut: Cut) -> CountedRows:

@@ -4,10 +4,12 @@ from .bounded_values import (
     bounded as bounded,
     clopper_pearson as clopper_pearson,
     of_classes as of_classes,
+    of_shares as of_shares,
     wilson as wilson,
 )
 from .cells import (
     ALIKE as ALIKE,
+    ALIKE_IN_A_CELL as ALIKE_IN_A_CELL,
     ONE_CLUSTER_IN_A_CELL as ONE_CLUSTER_IN_A_CELL,
     ONE_IN_A_CELL as ONE_IN_A_CELL,
     ONE_ITEM as ONE_ITEM,

@@ -46,7 +46,8 @@ def shares_between(share: Floats, error: Floats, df: Floats, units: Floats, conf
     upper = two_sided(confidence)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         reach = stdtrit(df, upper) * _enlarged(share, error, units)
-        middle, stretched = np.log(share / (1 - share)), reach / (share * (1 - share))
+        near = _nearest(share, error, units)
+        middle, stretched = np.log(near / (1 - near)), reach / (near * (1 - near))
         low = np.minimum(expit(middle - stretched), np.maximum(share - reach, 0.0))
         high = np.maximum(expit(middle + stretched), np.minimum(share + reach, 1.0))
     unseen = 1 - (1 - upper) ** (1 / units)
@@ -62,12 +63,13 @@ def bounded(
     df: float,
     ends: tuple[float, float],
     *,
+    units: float | None = None,
     null: float | None = None,
     confidence: float = 0.95,
 ) -> StatisticResult:
     """Return a figure with the interval that its standard error gives between two `ends`; `clusters` of `found` are the
-    units behind it. Against `null` it has the test of Student's t, with s′ for its error; where that tells the value
-    from `null`, the interval stops short of it.
+    units behind it, or `units`, where they do not weigh alike. Against `null` it has the test of Student's t, with s′
+    for its error; where that tells the value from `null`, the interval stops short of it.
 
     Without an error it has an interval and no test, without degrees of freedom neither. An end that the value itself
     passes is none.
@@ -80,7 +82,7 @@ def bounded(
     (6.68, 10.0)
     """
     low, high = ends
-    units = float(found.clusters or 0)
+    units = float(units or found.clusters or 0)
     if found.value is None or df < 1 or units < 1 or not low - ROUNDING <= found.value <= high + ROUNDING:
         return found
     length = high - low
@@ -98,6 +100,68 @@ def bounded(
         return told
     short = math.nextafter(null, found.value)
     return replace(told, low=max(bottom, short)) if statistic > 0 else replace(told, high=min(top, short))
+
+
+def _nearest(share: Floats, error: Floats, units: Floats) -> Floats:
+    """Return the share, or the nearest to it that can have such an error: that of m units is at most
+    √(p (1 − p) / (m − 1)). At an end of the scale, log-odds have none."""
+    spread = np.minimum(0.25, np.maximum(share * (1 - share), (units - 1) * error**2))
+    half = np.sqrt(np.maximum(0.0, 0.25 - spread))
+    found: Floats = np.where(share <= 0.5, np.maximum(share, 0.5 - half), np.minimum(share, 0.5 + half))
+    return found
+
+
+def of_shares(
+    weights: Sequence[float], shares: Sequence[float], items: Sequence[int], *, confidence: float = 0.95
+) -> tuple[float, float]:
+    """How far the interval of Σ weight × share reaches below and above it, of shares of independent items of which none
+    is in two.
+
+    Shares of weights above 0 are taken together, and so are those of weights below 0. Of some together, the interval is
+    the longer, on either side, of two:
+
+    - MOVER: the square root of the sum of squares of weight × the reach of each share's exact interval (Zou, Huang and
+      Zhang 2009; Clopper and Pearson 1934). It knows that small cells say little, and where many small cells are alike
+      it is too short.
+    - the exact interval of their weighted mean, as that of one share of as many items as say as much:
+      (Σ weight)² / Σ (weight² / items) (Kish 1965)
+
+    Both are the exact interval where there is one share. What is taken away is put together with the rest by MOVER.
+
+    >>> reach = of_shares([1.0], [0.8], [10])
+    >>> [round(each, 3) for each in reach]
+    [0.356, 0.175]
+    >>> [round(each, 3) for each in of_shares([1 / 3, 1 / 3, 1 / 3], [2 / 3, 0.5, 0.5], [3, 30, 300])]
+    [0.207, 0.191]
+    """
+    below = above = 0.0
+    for sign in (1.0, -1.0):
+        own = [each for each in zip(weights, shares, items, strict=True) if each[0] * sign > 0]
+        if own:
+            down, up = _of_one_sign([(abs(weight), share, count) for weight, share, count in own], confidence)
+            down, up = (down, up) if sign > 0 else (up, down)
+            below, above = math.hypot(below, down), math.hypot(above, up)
+    return below, above
+
+
+def _of_one_sign(own: Sequence[tuple[float, float, int]], confidence: float) -> tuple[float, float]:
+    whole = math.fsum(weight for weight, _, _ in own)
+    share = min(1.0, math.fsum(weight * each for weight, each, _ in own) / whole)
+    many = whole**2 / math.fsum(weight**2 / count for weight, _, count in own)
+    reaches = [(weight, each, _exact(each, count, confidence)) for weight, each, count in own]
+    down = math.hypot(*(weight * (each - low) for weight, each, (low, _) in reaches))
+    up = math.hypot(*(weight * (high - each) for weight, each, (_, high) in reaches))
+    low, high = _exact(share, many, confidence)
+    return max(down, whole * (share - low)), max(up, whole * (high - share))
+
+
+def _exact(share: float, many: float, confidence: float) -> tuple[float, float]:
+    """Return the ends of the interval of Clopper and Pearson; what rounding leaves of a whole number is one."""
+    successes = share * many
+    near = round(successes)
+    successes = near if abs(successes - near) <= ROUNDING * many else successes
+    found = clopper_pearson(min(successes, many), many, confidence=confidence)
+    return found.low or 0.0, 1.0 if found.high is None else found.high
 
 
 def of_classes(shares: Sequence[float], items: Sequence[int]) -> tuple[float, float]:

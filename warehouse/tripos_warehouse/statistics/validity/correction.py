@@ -122,7 +122,7 @@ def corrected_figure(
     on_all: Pulled,
     graded: np.ndarray[tuple[int], np.dtype[np.bool_]],
     *,
-    df: int,
+    df: float,
     raised: float = 1.0,
     ends: tuple[float, float] | None = None,
     null: float | None = None,
@@ -219,7 +219,7 @@ def _with_interval(
     n: int,
     left_out: int,
     units: int,
-    df: int,
+    df: float,
     ends: tuple[float, float] | None,
     confidence: float,
 ) -> StatisticResult:

@@ -1,0 +1,81 @@
+"""One figure has one interval, however it is written: drawn sums of leaf cells, each in several forms."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from random import Random
+
+import pytest
+
+from tests.lengths import sized
+from tests.warehouse.synthetic import Results, measured
+from tests.warehouse.test_measures import plan_with
+from tripos_warehouse.store.store import Store
+
+CELLS = ("some", "none")
+LEVELS = ("easy", "hard")
+
+
+def leaves(score: str) -> list[str]:
+    """Return the leaf cells of a score: of both levels and arms, and of all."""
+    every = [f"by_{score}[level: {level}, hint: {arm}]" for level in LEVELS for arm in CELLS]
+    return [*every, f"mean({score})"]
+
+
+def drawn(dice: Random, score: str) -> tuple[str, str]:
+    """Return a sum of leaf cells in two forms: each once with its whole weight, and in pieces in another order, with
+    numbers that cancel each other."""
+    chosen = dice.sample(leaves(score), dice.randint(1, 4))
+    weights = {leaf: Fraction(dice.choice((-3, -2, -1, 1, 2, 3)), dice.choice((1, 2, 4))) for leaf in chosen}
+    plain = " + ".join(f"{float(weight)!r} * {leaf}" for leaf, weight in weights.items())
+    pieces: list[str] = []
+    for leaf, weight in weights.items():
+        first = Fraction(dice.choice((-2, -1, 1, 2)), 2)
+        pieces += [f"{leaf} * {float(first)!r}", f"{float(2 * (weight - first))!r} * ({leaf} / 2)"]
+    other = dice.choice(leaves(score))
+    pieces += [f"({other} - 1)", f"(1 - {other})"]
+    dice.shuffle(pieces)
+    return f"0 + {plain}", " + ".join(pieces)
+
+
+def filled(results: Results, dice: Random, kind: str) -> None:
+    """Add scores of items that lie in cells of one to eight, each with one to three samples."""
+    several = dice.random() < 0.5
+    for level in LEVELS:
+        for arm in CELLS:
+            alike = dice.random() < 0.4
+            shared = dice.random() < 0.5
+            for number in range(dice.randint(1, 8)):
+                item = f"{level} {number}" if shared else f"{level} {arm} {number}"
+                results.item("sums", item, axes={"level": level})
+                for sample in range(dice.randint(1, 3) if several else 1):
+                    value = 1.0 if alike else float(dice.random() < 0.6) if kind == "right" else dice.gauss(20, 5)
+                    results.add("sums", kind, item, value, arms={"hint": arm}, number=sample)
+
+
+@pytest.mark.parametrize("seed", range(sized(12, 400)))
+def test_a_sum_of_cells_has_one_interval_however_it_is_written(store: Store, seed: int) -> None:
+    dice = Random(seed)
+    kind = dice.choice(("right", "long"))
+    forms = [drawn(dice, kind) for _ in range(4)]
+    forms.append((f"mean(by_{kind})", " + ".join(f"{leaf} / 4" for leaf in leaves(kind)[:4])))
+    forms.append((f"1 - mean({kind})", f"2 - (mean({kind}) + 1)"))
+    lines = [f"measure by_{kind} = mean({kind}) by level, hint"]
+    lines += [
+        f"measure {name}{place} = {text}"
+        for place, pair in enumerate(forms)
+        for name, text in zip("ab", pair, strict=True)
+    ]
+    plan = plan_with(*lines)
+    results = Results(plan)
+    filled(results, dice, kind)
+    results.write(store)
+    for place, pair in enumerate(forms):
+        [one], [other] = (measured(store, plan, f"sums.{name}{place}").rows for name in "ab")
+        told = [
+            (row.value, row.standard_error, row.interval_low, row.interval_high, row.half_width) for row in (one, other)
+        ]
+        for first, second in zip(*told, strict=True):
+            assert (first is None) == (second is None), (pair, one, other)
+            assert first is None or first == pytest.approx(second, rel=1e-9, abs=1e-9), (pair, one, other)
+        assert one.interval_low is not None or one.reason is not None

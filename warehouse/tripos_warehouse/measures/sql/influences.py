@@ -1,0 +1,252 @@
+"""SQL of the error of a figure: what each unit contributes to it, and what these contributions come to.
+
+A unit is an item, or a cluster of items that were drawn together. A leaf cell is one cell of an aggregate of scores. In
+it a unit has a weight w, its share of what the cell is a mean of (Σ w = 1), and an influence r, the change of the value
+with the unit to the first order. With S_k = Σ wᵏ, where units are alike in spread:
+
+- E Σ r² = σ² (S₂ − 2 S₃ + S₂²), which gives σ², and the variance of the value is σ² S₂. So each influence is multiplied
+  by √(S₂ / (S₂ − 2 S₃ + S₂²)), which is √(m / (m − 1)) of m units that weigh alike (CR2: Bell and McCaffrey 2002;
+  Pustejovsky and Tipton 2018).
+- The variance has (S₂ − 2 S₃ + S₂²)² / T degrees of freedom, where T is the trace of the square of the covariance of
+  the influences, S₂⁴ + 2 S₂ S₄ − 4 S₂² S₃ + 2 S₃² + S₄ (1 + 2 S₂) − 4 S₅ (Bell and McCaffrey). Units that weigh alike
+  have m − 1.
+
+A figure is made of leaf cells, each with the derivative g of the figure by its value. The influence of a unit on the
+figure is the sum of g r over the leaf cells that it is in, and the variance is the sum of their squares, so what a unit
+has in common in several cells is counted. Its expected square is v = Σ g² σ² w², and the degrees of freedom are
+(Σ v)² / Σ t², where t = Σ g² σ² w² √κ and κ makes those of a single leaf cell the ones above (Satterthwaite 1946). All
+of this depends on the leaf cells and the derivatives alone, and so not on how the figure is written.
+
+A leaf cell whose units are all alike shows no error. Units that none of m showed are at most the share 1 − (α/2)^(1/m)
+of all, and may lie at either end of the scale, so the interval of a figure reaches further by that, on each side by the
+root of the sum of squares of its cells. Without a scale nothing is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tripos_compiler.source import dataclass
+from tripos_warehouse.measures.sql.parts import Parts, columns, ordered, same
+from tripos_warehouse.measures.sql.tables import FigureTables
+from tripos_warehouse.sql import name as named, text as quoted
+from tripos_warehouse.statistics.intervals import ONE_ITEM
+
+ONE_HEAVY = "one item has nearly all the weight"
+LEAST_FREEDOM = 0.02
+"""What the influences show of a spread, at least, as a part of what they would show of many units. With less, one unit
+has some 90 % of the weight, and the others say too little of it."""
+CANCELLED = 1e-12
+"""A weight below this part of what it is made of is what rounding leaves of a cell that is added and taken away."""
+ALIKE = 1e-10
+"""Influences below this part of the scale, or of the value, are what rounding leaves of none."""
+CONSTANTS = ("sigma", "root", "unseen", "share", "below", "above")
+"""What all units of a leaf cell have: σ; √κ; the share that units may have which none of them shows, where all are
+alike, NULL where nothing is known of it then, and else 0; the value where the cell is a share of independent units; and
+how far the value lies above the low end of its scale, and below the high one."""
+TAIL = 0.025
+"""The chance of missing what is not seen, at either end of an interval of 95 %."""
+NORMAL = 1.96
+"""The quantile of the normal distribution there."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Between which ends the values of a unit lie, in SQL. `shows`: a unit that nobody met moves the value no further
+    than it lies from the others, as in a mean."""
+
+    low: str
+    high: str
+    shows: bool = True
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """An aggregate of scores: the text that tells it from others, the values that its slice fixes, its scale, and
+    whether it has no error, as a number of scores has none."""
+
+    text: str
+    fixed: tuple[tuple[str, str], ...] = ()
+    scale: Scale | None = None
+    exact: bool = False
+
+    def key(self, dims: Sequence[str]) -> str:
+        """Return the SQL of what names a leaf cell, the same whether a value is fixed by a slice or the cell's own."""
+        values = {name: quoted(value) for name, value in self.fixed}
+        values |= {name: f"coalesce(c.{named(name)}::varchar, '')" for name in dims}
+        told = ", ".join(f"{quoted(name)}, {values[name]}" for name in sorted(values))
+        return f"hash(concat_ws(chr(31), {quoted(self.text)}{f', {told}' if told else ''}))"
+
+
+def leaf_tables(
+    parts: Parts, dims: tuple[str, ...], leaf: Leaf, cells: str, units: str, *, weighted: bool, failing: bool
+) -> FigureTables:
+    """Return the tables of an aggregate of scores, from its cells and the plain influences of its units.
+
+    `cells` has `value`, `n`, `total`, `reason` and `is share`, and `units` the columns `cluster_id`, `influence` and,
+    where it is `weighted`, `weight`.
+    """
+    moments = parts.add("moments", _moments(units, dims, weighted))
+    low, high = ("NULL", "NULL") if leaf.scale is None else (leaf.scale.low, leaf.scale.high)
+    by_length = "case when low is not null and high is not null then high - low else abs(value) end"
+    unseen = "0"
+    if not leaf.exact:
+        shown = leaf.scale is not None and leaf.scale.shows
+        bound = f"case when low is not null and high is not null then 1 - {TAIL} ** s2 end" if shown else "NULL::double"
+        unseen = f"case when alike then {bound} else 0 end"
+    leaves = parts.add(
+        "leaves",
+        f"""select *, case when alike then 0 else coalesce(sqrt(squares / freedom), 0) end as sigma, {unseen} as unseen
+from (
+  select *, greatest <= {ALIKE} * ({by_length}) as alike
+  from (
+    select {columns(dims, "c")}, c.value, c.n, c.total, c.reason, c."is share", m.clusters, m.m, m.squares, m.greatest,
+      m.s2, m.freedom, m.root, {leaf.key(dims)} as leaf, ({low})::double as low, ({high})::double as high
+    from {cells} as c left join {moments} as m on {same("c", "m", dims)}
+  )
+)""",
+    )
+    value = "case when n = total then value end" if failing else "value"
+    told = "(total - n) || ' of ' || total || ' have no value, which `missing: fail` forbids'"
+    reason = f"case when n < total then {told} else reason end" if failing else "reason"
+    heavy = f"m > 1 and freedom < {LEAST_FREEDOM} * s2"
+    reason = f"""coalesce({reason}, case when value is not null and clusters = 1 then {quoted(ONE_ITEM)}
+    when value is not null and {heavy} then {quoted(ONE_HEAVY)} end)"""
+    done = parts.add(
+        "cells",
+        f"""select {columns(dims)}, {value} as value, n, total, {reason} as reason,
+  coalesce(m > 1 and not ({heavy}), false) as known
+from {leaves}""",
+    )
+    on_scale = "l.low = 0 and l.high = 1"
+    influences = parts.add(
+        "influences",
+        f"""select {columns(dims, "l")}, l.leaf, u.cluster_id,
+  case when l.alike then 0 else u.influence * sqrt(l.s2 / nullif(l.freedom, 0)) end as influence,
+  {"u.weight" if weighted else "1 / l.m"} as weight, l.sigma, l.root, l.unseen,
+  case when l."is share" and {on_scale} then l.value end as share, l.value - l.low as below, l.high - l.value as above
+from {leaves} as l join {units} as u on {same("l", "u", dims)}""",
+    )
+    return FigureTables(done, influences, dims)
+
+
+def _moments(units: str, dims: tuple[str, ...], weighted: bool) -> str:
+    """Return the SQL of what the weights and influences of the units of a cell come to: `s2`, `freedom` (Σ r² over σ²)
+    and `root` (√κ)."""
+    sums = f"""count(*) as clusters, count(influence) as m, {ordered("sum", "influence ** 2")} as squares,
+    max(abs(influence)) as greatest"""
+    if not weighted:
+        return f"""select *, 1 / nullif(m, 0) as s2, (m - 1) / nullif(m, 0) ** 2 as freedom,
+  sqrt(m / nullif(m - 1, 0)) as root
+from (
+  select {columns(dims)}, {sums}
+  from {units}
+  group by {columns(dims)}
+)"""
+    powers = ", ".join(f"{ordered('sum', f'weight ** {power}')} as p{power}" for power in (2, 3, 4, 5))
+    trace = "p2 ** 4 + 2 * p2 * p4 - 4 * p2 ** 2 * p3 + 2 * p3 ** 2 + p4 * (1 + 2 * p2) - 4 * p5"
+    even = "least >= most * (1 - 1e-12)"
+    return f"""select {columns(dims)}, clusters, m, squares, greatest,
+  case when {even} then 1 / m else p2 end as s2,
+  case when {even} then (m - 1) / m ** 2 else p2 - 2 * p3 + p2 ** 2 end as freedom,
+  case when {even} then sqrt(m / nullif(m - 1, 0))
+    else p2 * sqrt(({trace}) / nullif(p4, 0)) / nullif(p2 - 2 * p3 + p2 ** 2, 0) end as root
+from (
+  select {columns(dims)}, {sums}, min(weight) as least, max(weight) as most, {powers}
+  from {units}
+  group by {columns(dims)}
+)"""
+
+
+def carried(parts: Parts, dims: tuple[str, ...], through: Sequence[tuple[str, str]]) -> str:
+    """Return the influences on a figure, from those on what it is made of: for each part its derivative in SQL, and the
+    `from` that joins the cells of the figure, `c`, with the influences on the part, `i`."""
+    every = "\nunion all\n".join(
+        f"""select {columns(dims, "c")}, i.leaf, i.cluster_id, i.influence * {slope} as influence,
+    i.weight * {slope} as weight, {", ".join(f"i.{name}" for name in CONSTANTS)}
+  {source}"""
+        for slope, source in through
+    )
+    return parts.add(
+        "influences",
+        f"""select {columns(dims)}, leaf, cluster_id, {ordered("sum", "influence")} as influence,
+  case when abs(sum(weight)) > {CANCELLED} * sum(abs(weight)) then {ordered("sum", "weight")} else 0 end as weight,
+  {", ".join(f"any_value({name}) as {name}" for name in CONSTANTS)}
+from (
+  {every}
+)
+group by {columns(dims)}, leaf, cluster_id""",
+    )
+
+
+def by_unit(parts: Parts, node: FigureTables) -> str:
+    """Return the table of the influence of each unit on a figure."""
+    return parts.add(
+        "units",
+        f"""select {columns(node.dims)}, cluster_id, {ordered("sum", "influence")} as influence
+from {node.influences}
+group by {columns(node.dims)}, cluster_id""",
+    )
+
+
+def precision(parts: Parts, node: FigureTables) -> str:
+    """Return the table of the error of a figure: `error`, `shown` (that of it which units show), `df`, `items`, `units`
+    (how many that weigh alike would say as much), `down` and `up`, how far what is not seen reaches, and `is hidden`,
+    whether nothing shows the error of one of its leaf cells.
+
+    Of a figure that adds up its leaf cells, each times a number, it has also `below` and `above`, how far the value
+    lies from the ends of the scale that those of the leaf cells come to, and `shares`, where all are shares of units of
+    which none is in two of them: for each its weight, its value and its units.
+    """
+    group = columns(node.dims)
+    units = parts.add(
+        "units",
+        f"""select {group}, cluster_id, {ordered("sum", "influence")} as influence,
+  {ordered("sum", "(weight * sigma) ** 2")} as spread, {ordered("sum", "(weight * sigma) ** 2 * root")} as expected,
+  {ordered("sum", "abs(weight)")} as weight, count(*) filter (weight <> 0) as leaves
+from {node.influences}
+group by {group}, cluster_id""",
+    )
+    ends = {"below": ("below", "above"), "above": ("above", "below")}
+    scaled = ", ".join(
+        f"""case when bool_and({one} is not null and {other} is not null)
+    then {ordered("sum", f"abs(weight) * case when weight > 0 then {one} else {other} end")} end as {one}"""
+        for one, other in ends.values()
+    )
+    moved = {
+        name: f"(weight * unseen * case when weight > 0 then {one} else {other} end) ** 2"
+        for name, (one, other) in (("down", ends["below"]), ("up", ends["above"]))
+    }
+    reaches = ", ".join(f"sqrt(coalesce({ordered('sum', each)}, 0)) as {name}" for name, each in moved.items())
+    leaves = parts.add(
+        "leaves",
+        f"""select {group}, {scaled}, {reaches}, bool_or(unseen is null) as hidden,
+  case when bool_and(share is not null)
+    then list({{'weight': weight, 'share': share, 'items': items}} order by weight, share, items) end as shares
+from (
+  select {group}, leaf, {ordered("sum", "weight")} as weight, count(*) as items,
+    {", ".join(f"any_value({name}) as {name}" for name in ("unseen", "share", "below", "above"))}
+  from {node.influences}
+  where weight <> 0
+  group by {group}, leaf
+)
+group by {group}""",
+    )
+    straight = ("l.below", "l.above", "case when u.leaves <= 1 then l.shares end")
+    straight = ("NULL::double", "NULL::double", "NULL") if node.bends else straight
+    of_spread = f"{ordered('sum', 'sqrt(spread)')} ** 2 / nullif({ordered('sum', 'spread')}, 0)"
+    of_weight = f"{ordered('sum', 'weight')} ** 2 / nullif({ordered('sum', 'weight ** 2')}, 0)"
+    return parts.add(
+        "precision",
+        f"""select {columns(node.dims, "u")}, u.items, u.shown, u.df, u.units, coalesce(l.down, 0) as down,
+  coalesce(l.up, 0) as up, coalesce(l.hidden, false) as "is hidden",
+  sqrt(u.shown ** 2 + (coalesce(l.down, 0) ** 2 + coalesce(l.up, 0) ** 2) / (2 * {NORMAL} ** 2)) as error,
+  {", ".join(f"{each} as {name}" for each, name in zip(straight, ("below", "above", "shares"), strict=True))}
+from (
+  select {group}, count(*) as items, max(leaves) as leaves, sqrt({ordered("sum", "influence ** 2")}) as shown,
+    round({ordered("sum", "spread")} ** 2 / nullif({ordered("sum", "expected ** 2")}, 0), 9) as df,
+    round(coalesce({of_spread}, {of_weight}), 9) as units
+  from {units}
+  group by {group}
+) as u left join {leaves} as l on {same("u", "l", node.dims)}""",
+    )
