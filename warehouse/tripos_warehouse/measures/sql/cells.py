@@ -99,7 +99,7 @@ group by {group}""",
         if inner.drawn is not None:
             drawn = self._draws(f"select {columns(inner.dims)}, {EACH_DRAW} from {inner.drawn}")
         bends = inner.bends or figure.function not in ("mean", "sum", "count")
-        node = FigureTables(cells, influences, cut.dims, drawn, is_moved=inner.is_moved, bends=bends)
+        node = FigureTables(cells, influences, cut.dims, drawn=drawn, is_moved=inner.is_moved, bends=bends)
         return self._of_formula(node, weighed) if inner.made_of else node
 
     def _of_formula(self, node: FigureTables, weighed: str) -> FigureTables:

@@ -260,7 +260,7 @@ from {base} as base
             cells,
             influences,
             cut.dims,
-            self._drawn(value, terms, cut, base),
+            drawn=self._drawn(value, terms, cut, base),
             made_of=tuple(each for _, each in looked_at),
             is_moved=len(terms) == 1 and value.is_straight and (terms[0].node.is_moved or not terms[0].node.made_of),
             bends=bends,

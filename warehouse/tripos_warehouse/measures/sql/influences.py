@@ -14,8 +14,10 @@ with the unit to the first order. With S_k = Σ wᵏ, where units are alike in s
 A figure is made of leaf cells, each with the derivative g of the figure by its value. The influence of a unit on the
 figure is the sum of g r over the leaf cells that it is in, and the variance is the sum of their squares, so what a unit
 has in common in several cells is counted. Its expected square is v = Σ g² σ² w², and the degrees of freedom are
-(Σ v)² / Σ t², where t = Σ g² σ² w² √κ and κ makes those of a single leaf cell the ones above (Satterthwaite 1946). All
-of this depends on the leaf cells and the derivatives alone, and so not on how the figure is written.
+(Σ v)² / Σ t², where t = Σ g² σ² w² √κ and κ makes those of a single leaf cell the ones above (Satterthwaite 1946). A
+small cell may show less spread than there is, just where it has most of the error. So the degrees of freedom are no
+more than they would be if the cells of an aggregate had one spread, that of all of their units. All of this depends on
+the leaf cells and the derivatives alone, and so not on how the figure is written.
 
 A leaf cell whose units are all alike shows no error. Units that none of m showed are at most the share 1 − (α/2)^(1/m)
 of all, and may lie at either end of the scale, so the interval of a figure reaches further by that, on each side by the
@@ -40,10 +42,10 @@ CANCELLED = 1e-12
 """A weight below this part of what it is made of is what rounding leaves of a cell that is added and taken away."""
 ALIKE = 1e-10
 """Influences below this part of the scale, or of the value, are what rounding leaves of none."""
-CONSTANTS = ("sigma", "root", "unseen", "share", "below", "above")
-"""What all units of a leaf cell have: σ; √κ; the share that units may have which none of them shows, where all are
-alike, NULL where nothing is known of it then, and else 0; the value where the cell is a share of independent units; and
-how far the value lies above the low end of its scale, and below the high one."""
+CONSTANTS = ("aggregate", "sigma", "root", "unseen", "share", "below", "above")
+"""What all units of a leaf cell have: the aggregate that it is of; σ; √κ; the share that units may have which none of
+them shows, where all are alike, NULL where nothing is known of it then, and else 0; the value where the cell is a share
+of independent units; and how far the value lies above the low end of its scale, and below the high one."""
 TAIL = 0.025
 """The chance of missing what is not seen, at either end of an interval of 95 %."""
 NORMAL = 1.96
@@ -123,11 +125,11 @@ from {leaves}""",
         "influences",
         f"""select {columns(dims, "l")}, l.leaf, u.cluster_id,
   case when l.alike then 0 else u.influence * sqrt(l.s2 / nullif(l.freedom, 0)) end as influence,
-  {"u.weight" if weighted else "1 / l.m"} as weight, l.sigma, l.root, l.unseen,
+  {"u.weight" if weighted else "1 / l.m"} as weight, hash({quoted(leaf.text)}) as aggregate, l.sigma, l.root, l.unseen,
   case when l."is share" and {on_scale} then l.value end as share, l.value - l.low as below, l.high - l.value as above
 from {leaves} as l join {units} as u on {same("l", "u", dims)}""",
     )
-    return FigureTables(done, influences, dims)
+    return FigureTables(done, influences, dims, is_leaf=True)
 
 
 def _moments(units: str, dims: tuple[str, ...], weighted: bool) -> str:
@@ -199,13 +201,33 @@ def precision(parts: Parts, node: FigureTables) -> str:
     which none is in two of them: for each its weight, its value and its units.
     """
     group = columns(node.dims)
+    by_leaf = parts.add(
+        "leaves",
+        f"""select *, sqrt(sum(sigma ** 2 * (items - 1)) over alike / nullif(sum(items - 1) over alike, 0)) as pooled
+from (
+  select {group}, leaf, {ordered("sum", "weight")} as weight, count(*) as items,
+    {", ".join(f"any_value({name}) as {name}" for name in CONSTANTS)}
+  from {node.influences}
+  where weight <> 0
+  group by {group}, leaf
+)
+window alike as (partition by {group}, aggregate order by sigma, items
+  rows between unbounded preceding and unbounded following)""",
+    )
+    spreads = {"": "i.weight * i.sigma"} | ({} if node.is_leaf else {" if alike": "i.weight * p.pooled"})
+    pooled = "" if node.is_leaf else f" left join {by_leaf} as p on {same('i', 'p', node.dims)} and i.leaf = p.leaf"
+    squares = [
+        f"""{ordered("sum", f"({each}) ** 2")} as "spread{name}",
+  {ordered("sum", f"({each}) ** 2 * i.root")} as "known{name}\""""
+        for name, each in spreads.items()
+    ]
     units = parts.add(
         "units",
-        f"""select {group}, cluster_id, {ordered("sum", "influence")} as influence,
-  {ordered("sum", "(weight * sigma) ** 2")} as spread, {ordered("sum", "(weight * sigma) ** 2 * root")} as expected,
-  {ordered("sum", "abs(weight)")} as weight, count(*) filter (weight <> 0) as leaves
-from {node.influences}
-group by {group}, cluster_id""",
+        f"""select {columns(node.dims, "i")}, i.cluster_id, {ordered("sum", "i.influence")} as influence,
+  {", ".join(squares)},
+  {ordered("sum", "abs(i.weight)")} as weight, count(*) filter (i.weight <> 0) as leaves
+from {node.influences} as i{pooled}
+group by {columns(node.dims, "i")}, i.cluster_id""",
     )
     ends = {"below": ("below", "above"), "above": ("above", "below")}
     scaled = ", ".join(
@@ -223,18 +245,16 @@ group by {group}, cluster_id""",
         f"""select {group}, {scaled}, {reaches}, bool_or(unseen is null) as hidden,
   case when bool_and(share is not null)
     then list({{'weight': weight, 'share': share, 'items': items}} order by weight, share, items) end as shares
-from (
-  select {group}, leaf, {ordered("sum", "weight")} as weight, count(*) as items,
-    {", ".join(f"any_value({name}) as {name}" for name in ("unseen", "share", "below", "above"))}
-  from {node.influences}
-  where weight <> 0
-  group by {group}, leaf
-)
+from {by_leaf}
 group by {group}""",
     )
     straight = ("l.below", "l.above", "case when u.leaves <= 1 then l.shares end")
     straight = ("NULL::double", "NULL::double", "NULL") if node.bends else straight
     of_spread = f"{ordered('sum', 'sqrt(spread)')} ** 2 / nullif({ordered('sum', 'spread')}, 0)"
+    freedom = ", ".join(
+        f"""{ordered("sum", f'"spread{name}"')} ** 2 / nullif({ordered("sum", f'"known{name}" ** 2')}, 0)"""
+        for name in spreads
+    )
     of_weight = f"{ordered('sum', 'weight')} ** 2 / nullif({ordered('sum', 'weight ** 2')}, 0)"
     return parts.add(
         "precision",
@@ -244,7 +264,7 @@ group by {group}""",
   {", ".join(f"{each} as {name}" for each, name in zip(straight, ("below", "above", "shares"), strict=True))}
 from (
   select {group}, count(*) as items, max(leaves) as leaves, sqrt({ordered("sum", "influence ** 2")}) as shown,
-    round({ordered("sum", "spread")} ** 2 / nullif({ordered("sum", "expected ** 2")}, 0), 9) as df,
+    case when sum("spread") > 0 then round(greatest(least({freedom}), 1), 9) end as df,
     round(coalesce({of_spread}, {of_weight}), 9) as units
   from {units}
   group by {group}

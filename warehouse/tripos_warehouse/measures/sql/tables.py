@@ -47,6 +47,8 @@ class FigureTables:
     cells: str
     influences: str
     dims: tuple[str, ...]
+    is_leaf: bool = False
+    """Whether each of its cells is a single leaf cell (`influences`)."""
     drawn: str | None = None
     """The table of `draws`: the value of every cell in each of many draws of the items. Only where the pulls alone give
     no interval, as of a median and what is made of it."""
@@ -98,7 +100,7 @@ def for_every_model(parts: Parts, node: FigureTables, rows: str) -> FigureTables
     models = parts.add("models", f"select distinct model\nfrom {rows}")
     cells = f"select c.* replace (m.model as model)\nfrom {node.cells} as c cross join {models} as m"
     influences = f"select i.* replace (m.model as model)\nfrom {node.influences} as i cross join {models} as m"
-    return FigureTables(parts.add("cells", cells), parts.add("influences", influences), node.dims)
+    return FigureTables(parts.add("cells", cells), parts.add("influences", influences), node.dims, node.is_leaf)
 
 
 def seen(figure: Aggregate, scored: Sequence[ScoredStep], cut: Cut) -> CountedRows:
