@@ -60,7 +60,14 @@ def test_a_sum_of_cells_has_one_interval_however_it_is_written(store: Store, see
     forms = [drawn(dice, kind) for _ in range(4)]
     forms.append((f"mean(by_{kind})", " + ".join(f"{leaf} / 4" for leaf in leaves(kind)[:4])))
     forms.append((f"1 - mean({kind})", f"2 - (mean({kind}) + 1)"))
-    lines = [f"measure by_{kind} = mean({kind}) by level, hint"]
+    own = leaves(kind)
+    forms.append(("mean(gap)", f"({own[0]} - {own[1]} + {own[2]} - {own[3]}) / 2"))
+    forms.append(("mean(gap * 2 + 1 by level)", "gap[level: easy] + 1 + gap[level: hard]"))
+    forms.append((f"sum(by_{kind})", f"4 * mean(by_{kind})"))
+    lines = [
+        f"measure by_{kind} = mean({kind}) by level, hint",
+        f"measure gap = by_{kind}[hint: some] - by_{kind}[hint: none]",
+    ]
     lines += [
         f"measure {name}{place} = {text}"
         for place, pair in enumerate(forms)
