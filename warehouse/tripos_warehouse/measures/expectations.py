@@ -108,7 +108,7 @@ def expected(connection: Connection, plan: Plan, expectation: Expectation, run: 
     nothing = tuple([None] * len(expectation.by))
     reason = NOT_TAKEN.reason if table.error is None else table.error
     rows += [replace(NOT_TAKEN, model=model, by=nothing, reason=reason) for model in models if model not in found]
-    return CheckedExpectation(expectation, tuple(_outcome(expectation, row) for row in rows), table.error is not None)
+    return CheckedExpectation(expectation, tuple(outcome_of(expectation, row) for row in rows), table.error is not None)
 
 
 def as_measure(expectation: Expectation) -> Measure:
@@ -124,7 +124,8 @@ def as_measure(expectation: Expectation) -> Measure:
     )
 
 
-def _outcome(expectation: Expectation, row: MeasureRow) -> ExpectationOutcome:
+def outcome_of(expectation: Expectation, row: MeasureRow) -> ExpectationOutcome:
+    """Return whether a row of its figure is what an expectation asks for."""
     compared = {None: row.value, "lower": row.interval_low, "upper": row.interval_high}[expectation.end]
     if row.value is None or compared is None:
         return ExpectationOutcome(row, False, None)
