@@ -352,6 +352,7 @@ def test_every_cell_of_a_figure_must_clear_the_number(gates) -> None:  # type: i
     _, data = gates("lower(kinds) >= 0.6", "kinds >= other - 0.5", "lower(kinds) >= 0.5 coverage 1")
     first, second, third = data["expectations"]
     for each in (first, second, third):
+        assert each["by"] == ["item.kind"]
         assert [outcome["item.kind"] for outcome in each["outcomes"]] == ["a", "b"]
         assert each["held"] == all(outcome["held"] for outcome in each["outcomes"])
     assert third["least_coverage"] == 1

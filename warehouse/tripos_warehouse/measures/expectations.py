@@ -77,6 +77,7 @@ class CheckedExpectation:
             "number": expected.value,
             "end": expected.end,
             "difference": expected.difference,
+            "by": list(expected.by),
             "least_coverage": expected.least_coverage,
             "held": self.held,
             "outcomes": [
