@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import binomtest
 
 from tests.conftest import Command
+from tripos_warehouse.statistics.design import detectable_difference, least_shown_share
 
 SPEC = """\
 benchmark quiz "1.0.0" { languages en }
@@ -363,3 +364,33 @@ def test_the_ends_are_told_in_chinese(gates, tripos: Command, monkeypatch: pytes
     monkeypatch.setenv("TRIPOS_LANG", "zh")
     text = tripos("report").out
     assert "区间下限" in text and "差异" in text and "lower end" not in text
+
+
+def test_the_plan_says_from_which_value_on_items_show_it(gates, tripos: Command) -> None:  # type: ignore[no-untyped-def]
+    gates(
+        "lower(one) >= 0.8",
+        "lower(one) > 0.99",
+        "upper(1 - one) <= 0.2",
+        "lower(100 * one) >= 80",
+        "lower(one - other) >= -0.02",
+        "upper(one) >= 0.9",
+        "lower(long) >= 2",
+        "lower(kinds) >= 0.2",
+        "one >= 0.8",
+    )
+    done = tripos("plan", "s.tripos")
+    assert done.code == 0 and max(map(len, done.out.splitlines())) <= 80
+    text = " ".join(done.out.split())
+    shown = least_shown_share(0.8, 60).value
+    assert shown is not None
+    assert f"`lower(one) >= 0.8` with 60 items: shown from a true value of {shown:.3g} on (80 % power)." in text
+    assert "`lower(one) > 0.99` with 60 items: never shown, at best that end is 0.94." in text
+    assert f"`upper(1 - one) <= 0.2` with 60 items: shown up to a true value of {1 - shown:.3g} (80 % power)." in text
+    assert f"`lower(100 * one) >= 80` with 60 items: shown from a true value of {100 * shown:.3g} on" in text
+    worst = -0.02 + (detectable_difference(60, 0.25).value or 0)
+    assert (
+        f"`lower(one - other) >= -0.02` with 60 items: shown from a true value of {worst:.3g} on (80 % power, w" in text
+    )
+    assert text.count(" with 60 items: ") == 5, (
+        "of a lenient gate, a mean without ends, cells and points nothing is said"
+    )
