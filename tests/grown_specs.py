@@ -76,7 +76,11 @@ KINDS: dict[str, tuple[Write, ...]] = {
     "arm": (lambda n: f"arm arm{n} {{ p{n}, q{n} }}\n",),
     "dimension": (_dimension,),
     "measure": (lambda n: f"measure figure{n} = mean(right_first)\n", lambda n: f"measure figure{n} = first / 2\n"),
-    "expect": (lambda n: f"expect first > 0.{n + 1}\n",),
+    "expect": (
+        lambda n: f"expect first > 0.{n + 1}\n",
+        lambda n: f"expect lower(first) > 0.{n + 1}\n",
+        lambda n: f"expect first >= first / 2 + 0.{n + 1}\n",
+    ),
     "subset": (lambda n: f"subset part{n} {{ take {n + 1} }}\n",),
     "export": (lambda n: f"export file{n} {{\n  best of candidate by first\n  rows reply\n}}\n",),
 }

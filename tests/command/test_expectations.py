@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from scipy.stats import binomtest
 
 from tests.conftest import Command
+from tripos_warehouse.statistics.design import detectable_difference, least_shown_share
 
 SPEC = """\
 benchmark quiz "1.0.0" { languages en }
@@ -235,3 +238,159 @@ def test_no_line_of_a_table_ends_in_spaces(quiz: Path, tripos: Command, command:
     lines = tripos(*command).out.splitlines()
     assert len(lines) > 1
     assert [line for line in lines if line != line.rstrip()] == []
+
+
+PAIRED = """\
+benchmark pairs "1.0.0" { languages en }
+role candidate compared
+dataset item from "items.jsonl" { question text, kind text }
+scenario marks {
+  over item
+  ask reply by candidate { prompt "{{ item.question }}" }
+  score one   = contains(reply.text, "one")
+  score other = contains(reply.text, "other")
+  score long  = words(reply.text)
+}
+measure one   = mean(marks.one)
+measure other = mean(marks.other)
+measure long  = mean(marks.long)
+measure kinds = mean(marks.one) by item.kind
+measure gap   = one - other
+"""
+WORDS = ["one other"] * 45 + ["one"] * 5 + ["other"] * 5 + ["neither"] * 5
+
+
+@pytest.fixture
+def gates(tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
+    """Returns a function that runs a spec with expectations over 60 items, and gives its exit code and them as JSON.
+    Both figures are 50 of 60; 45 items have both marks, so that the figures go together."""
+    monkeypatch.chdir(tmp_path)
+    rows = [{"question": f"{words} {n}", "kind": "ab"[n % 2]} for n, words in enumerate(WORDS)]
+    Path("items.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+
+    def checked(*wanted: str, options: tuple[str, ...] = ()):  # type: ignore[no-untyped-def]
+        Path("s.tripos").write_text(PAIRED + "".join(f"expect {each}\n" for each in wanted), "utf-8")
+        done = tripos("run", "s.tripos", "--model", "baseline/echo", "--junit", "out.xml", *options)
+        report = tripos("report", "--json")
+        assert report.code == done.code, done.err
+        return done.code, report.data
+
+    return checked
+
+
+def test_an_end_of_an_interval_decides_in_the_place_of_the_value(gates) -> None:  # type: ignore[no-untyped-def]
+    code, data = gates("one >= 0.8", "lower(one) >= 0.8", "lower(one) >= 0.7", "upper(one) >= 0.9", "upper(one) <= 0.9")
+    assert code == 100
+    told = {each["expect"]: each for each in data["expectations"]}
+    assert {name: each["held"] for name, each in told.items()} == {
+        "one >= 0.8": True,
+        "lower(one) >= 0.8": False,
+        "lower(one) >= 0.7": True,
+        "upper(one) >= 0.9": True,
+        "upper(one) <= 0.9": False,
+    }
+    [measure] = [each["rows"] for each in data["measures"] if each["name"] == "one"]
+    exact = binomtest(50, 60).proportion_ci(0.95, method="exact")
+    for each in told.values():
+        [outcome] = each["outcomes"]
+        assert (outcome["value"], outcome["low"], outcome["high"]) == pytest.approx((50 / 60, *exact))
+        assert [outcome[name] for name in ("value", "low", "high")] == [
+            measure[0][name] for name in ("value", "low", "high")
+        ]
+        compared = {None: "value", "lower": "low", "upper": "high"}[each["end"]]
+        sign = 1 if each["operator"] == ">=" else -1
+        assert outcome["margin"] == pytest.approx(sign * (outcome[compared] - each["number"]))
+        assert outcome["held"] == (outcome["margin"] >= 0)
+    messages = [each.get("message") for each in ElementTree.parse("out.xml").getroot().iter("failure")]
+    low, high = (f"{end:.4g}" for end in exact)
+    assert messages == [
+        f"it is 0.8333 (95 % interval {low} to {high}), its lower end off by {0.8 - exact.low:.4g}",
+        f"it is 0.8333 (95 % interval {low} to {high}), its upper end off by {exact.high - 0.9:.4g}",
+    ]
+
+
+def test_two_figures_are_compared_by_their_paired_difference(gates, tripos: Command) -> None:  # type: ignore[no-untyped-def]
+    code, data = gates("one >= other - 0.02", "lower(one - other) >= -0.15", "lower(one - other) >= -0.02")
+    points, wide, narrow = data["expectations"]
+    assert (code, points["held"], wide["held"], narrow["held"]) == (100, True, True, False)
+    assert (points["difference"], points["number"], points["end"]) == ("one - other", -0.02, None)
+    [gap] = [each["rows"] for each in data["measures"] if each["name"] == "gap"]
+    for each in (points, wide, narrow):
+        [outcome] = each["outcomes"]
+        assert [outcome[name] for name in ("value", "low", "high")] == [
+            gap[0][name] for name in ("value", "low", "high")
+        ]
+    [alone] = [each["rows"] for each in data["measures"] if each["name"] == "one"]
+    apart = math.sqrt(2) * (alone[0]["high"] - alone[0]["low"])
+    assert gap[0]["high"] - gap[0]["low"] < 0.8 * apart, "45 of 60 items have both marks"
+    text = tripos("report").out
+    assert "held on 120 of 120 scores: one >= other - 0.02\n  model          difference" in text
+    assert "lower end held by 0.0" in text and "lower end off by 0.0" in text
+
+
+def test_an_end_without_an_interval_does_not_hold_and_says_why(gates, tripos: Command) -> None:  # type: ignore[no-untyped-def]
+    code, data = gates("long >= 1", "lower(long) >= 1", "upper(long) >= 1", options=("--limit", "1"))
+    points, *ends = data["expectations"]
+    assert (code, points["held"], [each["held"] for each in ends]) == (100, True, [False, False])
+    for each in ends:
+        [outcome] = each["outcomes"]
+        assert (outcome["value"], outcome["low"], outcome["margin"], outcome["held"]) == (3, None, None, False)
+        assert "item" in outcome["reason"]
+    text = " ".join(tripos("report").out.partition("expectations: ")[2].split())
+    assert text.count(f"no interval: {outcome['reason']}") == 2
+    messages = [each.get("message") for each in ElementTree.parse("out.xml").getroot().iter("failure")]
+    assert messages == [f"it is 3, with no interval: {outcome['reason']}"] * 2
+
+
+def test_an_end_of_an_undefined_figure_does_not_hold(gates, tripos: Command) -> None:  # type: ignore[no-untyped-def]
+    code, data = gates("lower(one / (gap - gap)) >= 0.5")
+    [gate] = data["expectations"]
+    assert (code, gate["held"], gate["outcomes"][0]["value"]) == (100, False, None)
+    assert "no value: it divides by zero" in tripos("report").out
+
+
+def test_every_cell_of_a_figure_must_clear_the_number(gates) -> None:  # type: ignore[no-untyped-def]
+    _, data = gates("lower(kinds) >= 0.6", "kinds >= other - 0.5", "lower(kinds) >= 0.5 coverage 1")
+    first, second, third = data["expectations"]
+    for each in (first, second, third):
+        assert each["by"] == ["item.kind"]
+        assert [outcome["item.kind"] for outcome in each["outcomes"]] == ["a", "b"]
+        assert each["held"] == all(outcome["held"] for outcome in each["outcomes"])
+    assert third["least_coverage"] == 1
+
+
+def test_the_ends_are_told_in_chinese(gates, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    gates("lower(one) >= 0.8", "one >= other - 0.1")
+    monkeypatch.setenv("TRIPOS_LANG", "zh")
+    text = tripos("report").out
+    assert "区间下限" in text and "差异" in text and "lower end" not in text
+
+
+def test_the_plan_says_from_which_value_on_items_show_it(gates, tripos: Command) -> None:  # type: ignore[no-untyped-def]
+    gates(
+        "lower(one) >= 0.8",
+        "lower(one) > 0.99",
+        "upper(1 - one) <= 0.2",
+        "lower(100 * one) >= 80",
+        "lower(one - other) >= -0.02",
+        "upper(one) >= 0.9",
+        "lower(long) >= 2",
+        "lower(kinds) >= 0.2",
+        "one >= 0.8",
+    )
+    done = tripos("plan", "s.tripos")
+    assert done.code == 0 and max(map(len, done.out.splitlines())) <= 80
+    text = " ".join(done.out.split())
+    shown = least_shown_share(0.8, 60).value
+    assert shown is not None
+    assert f"`lower(one) >= 0.8` with 60 items: shown from a true value of {shown:.3g} on (80 % power)." in text
+    assert "`lower(one) > 0.99` with 60 items: never shown, at best that end is 0.94." in text
+    assert f"`upper(1 - one) <= 0.2` with 60 items: shown up to a true value of {1 - shown:.3g} (80 % power)." in text
+    assert f"`lower(100 * one) >= 80` with 60 items: shown from a true value of {100 * shown:.3g} on" in text
+    worst = -0.02 + (detectable_difference(60, 0.25).value or 0)
+    assert (
+        f"`lower(one - other) >= -0.02` with 60 items: shown from a true value of {worst:.3g} on (80 % power, w" in text
+    )
+    assert text.count(" with 60 items: ") == 5, (
+        "of a lenient gate, a mean without ends, cells and points nothing is said"
+    )

@@ -204,6 +204,19 @@ def test_an_expectation_is_settled_too(sums: Path, tripos: Command) -> None:
     assert told["items"] < MANY
 
 
+def test_an_expectation_on_an_end_is_held_to_the_interval_of_its_sequence(sums: Path, tripos: Command) -> None:
+    (sums / "s.tripos").write_text(SPEC + "expect upper(accuracy) <= 0.8 until settled\n", "utf-8")
+    run(tripos, models="mock/student-95-0")
+    told = settled(tripos)
+    [followed] = [each for each in told["figures"] if each["kind"] == "expect"]
+    assert followed["settled"] and told["items"] < MANY
+    [gate] = tripos("report", "--json").data["expectations"]
+    [outcome] = gate["outcomes"]
+    assert (outcome["low"], outcome["high"]) == (followed["low"], followed["high"])
+    assert outcome["held"] and followed["high"] < 0.8
+    assert outcome["margin"] == pytest.approx(0.8 - followed["high"])
+
+
 def test_a_run_that_is_never_settled_is_an_ordinary_one(sums: Path, tripos: Command) -> None:
     done = run(tripos, "--until", "settled", "--limit", "6", models="mock/student-60-0:a,mock/student-60-0:b")
     assert done["calls"]["asked"] == 12

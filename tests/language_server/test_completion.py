@@ -230,6 +230,27 @@ def test_the_parameter_that_is_being_written_is_shown(editor: Editor, typed: str
     assert (signature.label, found.active_parameter) == (label, active)
 
 
+def test_the_ends_of_intervals_are_proposed_in_an_expect_alone(editor: Editor) -> None:
+    for typed, proposed in (
+        ("expect ", True),
+        ("expect 3 <= ", True),
+        ("expect mean(", False),
+        ("measure x = ", False),
+    ):
+        with editor.edited("quiz.tripos", "measure overall", f"{typed}\nmeasure overall"):
+            found = editor.completions("quiz.tripos", f"{typed}|\n")
+        assert has(found, "easy")
+        assert ("lower" in found, "upper" in found) == (proposed, proposed), typed
+
+
+def test_the_figure_of_an_end_of_an_interval_is_shown(editor: Editor) -> None:
+    for typed, label in (("lower(", "lower(figure)"), ("upper(overall - mean(", "mean(values: scores)")):
+        with editor.edited("quiz.tripos", "measure overall", f"expect {typed}\nmeasure overall"):
+            params = lsp.SignatureHelpParams(**editor.client.at("quiz.tripos", f"expect {typed}|\n"))
+            found = editor.wait(editor.client.connection.text_document_signature_help_async(params))
+        assert found is not None and found.signatures[0].label.startswith(label[:-1])
+
+
 def test_outside_of_a_call_there_is_no_signature(editor: Editor) -> None:
     params = lsp.SignatureHelpParams(**editor.client.at("quiz.tripos", "measure over|all"))
     assert editor.wait(editor.client.connection.text_document_signature_help_async(params)) is None

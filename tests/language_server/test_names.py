@@ -56,6 +56,20 @@ def test_what_is_under_the_cursor_is_explained(editor: Editor, marked: str, want
     assert not [part for part in wanted if part not in shown], shown
 
 
+@pytest.mark.parametrize(
+    ("gate", "wanted"),
+    [
+        ("expect low|er(overall) >= 3", "the lower end of the 95 % interval of a figure"),
+        ("expect 3 >= (upp|er(overall))", "upper(figure)"),
+        ("expect lower(mean(low|er(reply.text) == 1)) >= 3", "lower(text: text) -> text"),
+        ("measure low = low|er(overall)", "lower(text: text) -> text"),
+    ],
+)
+def test_an_end_of_an_interval_is_explained_where_an_expect_takes_one(editor: Editor, gate: str, wanted: str) -> None:
+    with editor.edited("quiz.tripos", "measure overall", f"{gate.replace('|', '')}\nmeasure overall"):
+        assert wanted in (editor.hover("quiz.tripos", gate) or "")
+
+
 @pytest.mark.parametrize("marked", ["# A qu|iz in two", 'zh "😀 题|目', 'from "it|ems.jsonl"'])
 def test_prose_has_no_hover(editor: Editor, marked: str) -> None:
     assert editor.hover("quiz.tripos", marked) is None

@@ -30,7 +30,7 @@ from tripos.lsp.names import (
 )
 from tripos.lsp.session import View
 from tripos_compiler.constructs import FILE, STRING_SLOTS, Construct, Item, Maybe, Slot, Word, constructs_in
-from tripos_compiler.language.figures import AGGREGATES
+from tripos_compiler.language.figures import AGGREGATES, INTERVAL_ENDS, end_signature
 from tripos_compiler.language.library import FUNCTIONS, type_notation
 from tripos_compiler.plan import ChoiceType
 from tripos_compiler.resolve import Binding
@@ -57,6 +57,9 @@ def expression(view: View, cursor: Cursor) -> Iterator[Proposal]:
     if measured and bracket is not None and bracket.sign == "[":
         yield from _slice(names, bracket)
         return
+    if cursor.keyword == "expect" and not bracket and not _after_dot(cursor):
+        for end, summary in INTERVAL_ENDS.items():
+            yield Proposal(end, Kind.Function, end_signature(end), summary, f"{end}($0)")
     if measured and not bracket and cursor.place == "file" and not _after_dot(cursor):
         yield from _aggregates(names)
         return

@@ -23,7 +23,7 @@ from tripos.lsp.names import SpecNames
 from tripos.lsp.session import View, name_of, text_of
 from tripos.lsp.symbols import NameAtCursor, named_at, symbol_at, symbols_in
 from tripos_compiler.constructs import Construct, Statement, constructs_in
-from tripos_compiler.language.figures import AGGREGATES, AggregateFunction
+from tripos_compiler.language.figures import AGGREGATES, INTERVAL_ENDS, AggregateFunction, end_signature
 from tripos_compiler.language.library import FUNCTIONS, Function
 from tripos_compiler.plan import CallCount, Plan
 from tripos_compiler.resolve import Index, Symbol
@@ -96,12 +96,23 @@ def of_name(name: str, *, measured: bool) -> str | None:
     return of_aggregate(AGGREGATES[name]) if name in AGGREGATES else None
 
 
+def interval_end(cursor: Cursor, name: str, inside: int = 0) -> tuple[str, str] | None:
+    """Return how an end of an interval is written, and what it is, where an `expect` may take one by that name: in no
+    call, or in so many with its own."""
+    calls = sum(bracket.name != "" for bracket in cursor.brackets)
+    found = next((each for each in INTERVAL_ENDS.items() if each[0] == name), None)
+    if found is None or cursor.keyword != "expect" or calls != inside:
+        return None
+    return end_signature(found[0]), found[1]
+
+
 def signature_help(view: View, position: Position) -> SignatureHelp | None:
     """Return the signature of the innermost call around a position that is known."""
     cursor = cursor_at(view.outline, view.offset(position))
     for bracket in reversed(cursor.brackets):
         if bracket.sign == "(" and bracket.name:
-            found = _signature(view, bracket, measured=cursor.keyword in MEASURED)
+            end = interval_end(cursor, bracket.name, inside=1)
+            found = end or _signature(view, bracket, measured=cursor.keyword in MEASURED)
             if found is not None:
                 label, text = found
                 return _signature_help(label, text, bracket)
@@ -284,7 +295,8 @@ def _word(view: View, start: int, word: str) -> str | None:
     if cursor.hole is None and cursor.head is None:
         return of_construct(constructs_in(cursor.place).get(word, [])) or None
     if view.text.startswith("(", start + len(word)):
-        return of_name(word, measured=cursor.keyword in MEASURED)
+        end = interval_end(cursor, word)
+        return of_name(word, measured=cursor.keyword in MEASURED) if end is None else f"{code(end[0])}\n{end[1]}"
     return _in_head(cursor, word)
 
 

@@ -176,11 +176,19 @@ LEAST_COVERAGE = 0.9
 """The share of the scores of a figure that must have a value, so that an expectation can hold which names no other."""
 
 
+IntervalEnd = Literal["lower", "upper"]
+"""The ends of the 95 % interval of a figure."""
+
+
 class Expectation(Part):
     """A gate: the figure of every compared model must stand so to `value`, in every cell of `by`. `low` and `high`
     are as in a `Measure`."""
 
     figure: Figure
+    end: IntervalEnd | None = None
+    """The end of the figure's interval that is compared, in the place of the figure itself."""
+    difference: str | None = None
+    """Of two figures that the spec compares: their difference in words, which is the figure."""
     operator: Literal["<", "<=", ">", ">=", "==", "!="]
     value: float
     shown: str

@@ -108,6 +108,7 @@ def _plan_compiled(options: Namespace, chosen: ChosenSettings, compilation: Comp
     if plan is None:
         return USAGE
     from tripos.cli.runs.design_text import show_designs, wanted_of
+    from tripos.cli.runs.gate_text import gate_lines
     from tripos.cli.runs.learned_text import learned_lines, settling_lines
 
     wanted = wanted_of(options)
@@ -126,8 +127,9 @@ def _plan_compiled(options: Namespace, chosen: ChosenSettings, compilation: Comp
     items, models, slots = dict(found.items), dict(found.roles), dict(found.slots)
     learned, more = learned_lines(found, config, terminal_width())
     detected = learned or design_lines(found.independent, terminal_width(), clustered=bool(found.clusterings))
+    gates = gate_lines(plan, found.independent, terminal_width(), clustered=bool(found.clusterings))
     clusters = [line for each in found.clusterings for line in wrap(localized(each.sentence), terminal_width())]
-    show_plan(plan, found.selection, items, models, slots, found.steps, [*clusters, *detected, *more])
+    show_plan(plan, found.selection, items, models, slots, found.steps, [*clusters, *detected, *gates, *more])
     for path in sorted(folders.access.outside if folders.access is not None else ()):
         show_message(f"reads a file outside of the benchmark: {path}")
     if told := withheld_note(found.source, found.selection):

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from tripos_compiler.plan import Expectation, Measure, Plan
 from tripos_compiler.source import dataclass
 from tripos_warehouse.measures.evaluation import evaluate_or_tell
-from tripos_warehouse.measures.measure_rows import MeasureRow
+from tripos_warehouse.measures.measure_rows import MeasureRow, as_told
 from tripos_warehouse.query import Connection
+from tripos_warehouse.views import RunRecord
 
 CLOSE = 1e-9
 """Figures that are closer than this are equal: rounding makes such differences."""
@@ -33,9 +33,9 @@ NOT_TAKEN = MeasureRow(
 
 @dataclass(frozen=True)
 class ExpectationOutcome:
-    """One figure that was expected: its value, whether that held, and by how much it is on the right side of the
-    number (below 0 where it is on the wrong one); None where there is no value, which does not hold. Nor does one that
-    stands on too few of its scores: it is not `covered`."""
+    """One figure that was expected: its value, whether that held, and by how much it, or the end of its interval that
+    is compared, is on the right side of the number (below 0 where it is on the wrong one); None where there is no value
+    or no interval, which does not hold. Nor does one that stands on too few of its scores: it is not `covered`."""
 
     row: MeasureRow
     held: bool
@@ -75,6 +75,9 @@ class CheckedExpectation:
             "expect": expected.shown,
             "operator": expected.operator,
             "number": expected.value,
+            "end": expected.end,
+            "difference": expected.difference,
+            "by": list(expected.by),
             "least_coverage": expected.least_coverage,
             "held": self.held,
             "outcomes": [
@@ -96,16 +99,17 @@ class CheckedExpectation:
         }
 
 
-def expected(connection: Connection, plan: Plan, expectation: Expectation, models: Sequence[str]) -> CheckedExpectation:
-    """Return whether an expectation holds for `models`. One that nothing was scored for, or whose SQL fails, has an
-    outcome that does not hold."""
-    table = evaluate_or_tell(connection, plan, as_measure(expectation))
+def expected(connection: Connection, plan: Plan, expectation: Expectation, run: RunRecord) -> CheckedExpectation:
+    """Return whether an expectation holds for the models of a run, with the intervals of its sequences if it stopped
+    once it was settled. One that nothing was scored for, or whose SQL fails, has an outcome that does not hold."""
+    models = run.models
+    table = as_told(run, evaluate_or_tell(connection, plan, as_measure(expectation)), kind="expect")
     rows = [row for row in table.rows if row.model in models]
     found = {row.model for row in rows}
     nothing = tuple([None] * len(expectation.by))
     reason = NOT_TAKEN.reason if table.error is None else table.error
     rows += [replace(NOT_TAKEN, model=model, by=nothing, reason=reason) for model in models if model not in found]
-    return CheckedExpectation(expectation, tuple(_outcome(expectation, row) for row in rows), table.error is not None)
+    return CheckedExpectation(expectation, tuple(outcome_of(expectation, row) for row in rows), table.error is not None)
 
 
 def as_measure(expectation: Expectation) -> Measure:
@@ -121,10 +125,12 @@ def as_measure(expectation: Expectation) -> Measure:
     )
 
 
-def _outcome(expectation: Expectation, row: MeasureRow) -> ExpectationOutcome:
-    if row.value is None:
+def outcome_of(expectation: Expectation, row: MeasureRow) -> ExpectationOutcome:
+    """Return whether a row of its figure is what an expectation asks for."""
+    compared = {None: row.value, "lower": row.interval_low, "upper": row.interval_high}[expectation.end]
+    if row.value is None or compared is None:
         return ExpectationOutcome(row, False, None)
-    held, margin = holds(expectation.operator, row.value, expectation.value)
+    held, margin = holds(expectation.operator, compared, expectation.value)
     counted = row.judged or row
     covered = counted.n >= expectation.least_coverage * counted.total - CLOSE
     return ExpectationOutcome(row, held and covered, margin, covered)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from tripos_compiler.plan import Measure
 from tripos_compiler.source import dataclass
@@ -135,16 +135,19 @@ METHOD = "sequence"
 """The method of an interval that a confidence sequence gives."""
 
 
-def as_told(run: RunRecord, table: MeasureTable, *, by_people: bool = False) -> MeasureTable:
-    """Return the values of a measure as those of a run: without coverage where it did not come to all its items, and
-    with the intervals of its sequences where it stopped once it was settled. No sequence follows those `by_people`."""
+def as_told(
+    run: RunRecord, table: MeasureTable, *, by_people: bool = False, kind: Literal["measure", "expect"] = "measure"
+) -> MeasureTable:
+    """Return the values of a measure or of the figure of an expectation as those of a run: without coverage where it
+    did not come to all its items, and with the intervals of its sequences where it stopped once it was settled. No
+    sequence follows those `by_people`."""
     if not run.ended:
         return table.without_coverage()
     if run.settled is None or not run.stopped_early:
         return table
     early = {model for model, items in run.settled["models"].items() if items < run.settled["of"]}
     followed = () if by_people else run.settled_figures
-    kept = [each for each in followed if each["kind"] == "measure" and each["name"] == table.measure.name]
+    kept = [each for each in followed if each["kind"] == kind and each["name"] == table.measure.name]
     found = {(each["model"], tuple(each["by"].get(name) for name in table.measure.by)): each for each in kept}
     rows = (
         _row(row, found.get((row.model, tuple(map(_text, row.by))))) if row.model in early else row

@@ -35,3 +35,8 @@ def too_few(gate: CheckedExpectation, outcome: ExpectationOutcome) -> str:
     """Return that a figure stands on fewer of its scores than the expectation asks for."""
     row = outcome.counted
     return f"{row.n:,} of {row.total:,} scores, below {percent(gate.expectation.least_coverage)}"
+
+
+def why_undecided(outcome: ExpectationOutcome) -> str:
+    """Return why a figure has no value, or no interval of which an end is compared."""
+    return f"{'no value' if outcome.row.value is None else 'no interval'}: {outcome.row.reason}"

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 from tripos_warehouse.measures import CheckedExpectation, ExpectationOutcome
 from tripos_warehouse.report.comparison import LEVEL, Comparison, Side
 from tripos_warehouse.report.comparison_text import verdicts
-from tripos_warehouse.report.expectation_text import MOCKED, too_few
+from tripos_warehouse.report.expectation_text import MOCKED, too_few, why_undecided
 from tripos_warehouse.views import RunRecord
 
 if TYPE_CHECKING:
@@ -103,8 +103,11 @@ def told_of(gate: CheckedExpectation, outcome: ExpectationOutcome) -> str:
     row = outcome.row
     if row.value is None:
         return f"there is no value: {row.reason}"
+    if outcome.margin is None:
+        return f"it is {row.value:.4g}, with {why_undecided(outcome)}"
     interval = "" if row.interval_low is None else f" (95 % interval {row.interval_low:.4g} to {row.interval_high:.4g})"
-    off = "" if outcome.held or outcome.margin is None else f", off by {abs(outcome.margin):.4g}"
+    end = "" if gate.expectation.end is None else f"its {gate.expectation.end} end "
+    off = "" if outcome.held else f", {end}off by {abs(outcome.margin):.4g}"
     off = off if outcome.covered else f": {too_few(gate, outcome)}"
     return f"it is {row.value:.4g}{interval}{off}"
 

@@ -24,7 +24,7 @@ from tripos_warehouse.measures import (
 )
 from tripos_warehouse.measures.sql import graders_of, sql_of
 from tripos_warehouse.report.acceptance import acceptance_lines
-from tripos_warehouse.report.expectation_text import MOCKED, standing, too_few
+from tripos_warehouse.report.expectation_text import MOCKED, standing, too_few, why_undecided
 from tripos_warehouse.report.pivot_table import ALL, beside, counts_of, is_pooled, with_interval
 from tripos_warehouse.report.remarks import CAUTION
 from tripos_warehouse.views import dimension_heading, dimension_label
@@ -73,8 +73,8 @@ def expectation_lines(
             yield line, STYLES[gate.held]
         for line in grid(_columns(plan, gate), table_width - 2):
             yield f"  {line}", ""
-        for reason in dict.fromkeys(outcome.row.reason for outcome in gate.outcomes if outcome.row.value is None):
-            for line in wrap(localized(f"no value: {reason}"), width - 2):
+        for told in dict.fromkeys(why_undecided(outcome) for outcome in gate.outcomes if outcome.margin is None):
+            for line in wrap(localized(told), width - 2):
                 yield f"  {line}", ""
 
 
@@ -91,7 +91,9 @@ def _columns(plan: Plan, gate: CheckedExpectation) -> list[TextColumn]:
             for place, name in enumerate(gate.expectation.by)
         ),
         TextColumn(
-            localized("value"), tuple("—" if row.value is None else f"{row.value:.4g}" for row in rows), right=True
+            localized("value" if gate.expectation.difference is None else "difference"),
+            tuple("—" if row.value is None else f"{row.value:.4g}" for row in rows),
+            right=True,
         ),
         TextColumn(
             localized("95 % interval"),
@@ -106,10 +108,12 @@ def _columns(plan: Plan, gate: CheckedExpectation) -> list[TextColumn]:
 
 def _outcome_text(gate: CheckedExpectation, outcome: ExpectationOutcome) -> str:
     if outcome.margin is None:
-        return localized("undefined")
+        return localized("undefined" if outcome.row.value is None else "no interval")
     if not outcome.covered:
         return localized(too_few(gate, outcome))
-    return localized(f"{'held by' if outcome.held else 'off by'} {abs(outcome.margin):.3g}")
+    told = localized(f"{'held by' if outcome.held else 'off by'} {abs(outcome.margin):.3g}")
+    end = gate.expectation.end
+    return told if end is None else f"{localized('lower end' if end == 'lower' else 'upper end')} {told}"
 
 
 NO_SCORES = "no scores"

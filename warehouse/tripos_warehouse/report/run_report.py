@@ -314,7 +314,7 @@ def _reported(connection: Connection, plan: Plan, run: RunRecord, only: Only) ->
         people=_people(connection, schema),
         apart=apart,
         by_people=by_people,
-        gates=tuple(expected(connection, plan, each, run.models) for each in plan.expectations),
+        gates=tuple(expected(connection, plan, each, run) for each in plan.expectations),
         comparisons=_by_status(connection, f"{schema}.comparisons", "comparison_id" if several else None, "scored"),
         made=acceptances(connection, plan, run),
         gaps=find_gaps(connection, run.benchmark),

@@ -7,6 +7,10 @@ from .aggregate_signatures import (
 from .aggregates import (
     AGGREGATES as AGGREGATES,
 )
+from .interval_ends import (
+    INTERVAL_ENDS as INTERVAL_ENDS,
+    end_signature as end_signature,
+)
 from .scored_steps import (
     Giving as Giving,
     ScoredStep as ScoredStep,

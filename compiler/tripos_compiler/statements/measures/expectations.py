@@ -3,16 +3,18 @@ what runs go on `until` it is settled."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Literal
 
 from tripos_compiler.constructs import Statement
-from tripos_compiler.language.figures import settling_figure, why_no_headline
+from tripos_compiler.language.figures import INTERVAL_ENDS, end_signature, settling_figure, why_no_headline
 from tripos_compiler.plan import Expectation, Measure, Plan, Settling
 from tripos_compiler.resolve import Program
-from tripos_compiler.source import Argument, BinaryExpr, Group, Number, Span, Syntax
-from tripos_compiler.statements.measures.figures import read_whole
+from tripos_compiler.source import Argument, BinaryExpr, Group, Name, Number, Span, Syntax
+from tripos_compiler.statements.measures.figure_syntax import interval_end, is_number, without_numbers
+from tripos_compiler.statements.measures.figures import difference_of, read_difference, read_figure, read_whole
 from tripos_compiler.statements.measures.measures import (
     bounds_of,
     declared_settling,
@@ -20,6 +22,7 @@ from tripos_compiler.statements.measures.measures import (
     read_measures,
     settling_of,
 )
+from tripos_compiler.statements.measures.normal_forms import with_missing
 from tripos_compiler.statements.measures.operands import find_measure
 from tripos_compiler.statements.measures.scales import rounded, spoken
 from tripos_compiler.statements.measures.typed_figures import FigureContext, TypedFigure, find_cells, written_as
@@ -142,34 +145,105 @@ def _expectation(reading: FigureContext, condition: Syntax) -> Expectation | Non
 def _compared(
     reading: FigureContext, condition: Syntax, operator: Operator, left: Syntax, right: Syntax
 ) -> Expectation | None:
+    if interval_end(left) is not None or interval_end(right) is not None:
+        return _compared_end(reading, condition, operator, left, right)
+    if not is_number(left) and not is_number(right):
+        return _compared_figures(reading, condition, operator, left, right)
     one, other = read_whole(reading, left), read_whole(reading, right)
     if one is None or other is None:
         return None
     if not one.leaves:
         one, other, operator = other, one, MIRRORED[operator]
-    if other.scale.constant is None:
-        help_ = f"compare their difference with a number: `{one.named} - {other.named} {operator} 0`"
-        reading.error("E0301", "a figure is compared with a number", condition.span, help_)
-        return None
-    if not one.leaves:
+    if not one.leaves or other.scale.constant is None:
         message = "this compares numbers, and measures nothing"
         reading.error("E0301", message, condition.span, "write `expect MEASURE >= NUMBER`")
         return None
+    return _lowered(reading, condition, one, operator, other.scale.constant)
+
+
+def _compared_figures(
+    reading: FigureContext, condition: Syntax, operator: Operator, left: Syntax, right: Syntax
+) -> Expectation | None:
+    """Return the expectation of two figures: `a >= b - 0.02` is of their difference `a - b` and the number -0.02."""
+    (one, ours), (other, theirs) = without_numbers(left), without_numbers(right)
+    value = _sum_of(reading, [*theirs, *((-sign, number) for sign, number in ours)])
+    figured = read_difference(reading, one, other, condition)
+    if figured is None or value is None:
+        return None
+    if not with_missing(figured.form, reading.missing or "skip").atoms:
+        help_ = "compare two figures that can differ"
+        reading.error("E0704", "both sides of this measure the same", condition.span, help_)
+        return None
+    found = _lowered(reading, condition, figured, operator, value)
+    return None if found is None else found.model_copy(update={"difference": figured.named})
+
+
+def _sum_of(reading: FigureContext, numbers: Sequence[tuple[int, Syntax]]) -> float | None:
+    """Return the sum of numbers with signs, exact in their decimal notation; None where one is wrong, which is
+    reported."""
+    total = Fraction(0)
+    for sign, syntax in numbers:
+        number = read_figure(reading, syntax)
+        if number is None:
+            return None
+        total += sign * number.form.constant
+    return float(total)
+
+
+def _compared_end(
+    reading: FigureContext, condition: Syntax, operator: Operator, left: Syntax, right: Syntax
+) -> Expectation | None:
+    """Return the expectation of an end of an interval: `lower(a - b) >= -0.02`."""
+    if interval_end(left) is None:
+        left, right, operator = right, left, MIRRORED[operator]
+    call = interval_end(left)
+    assert call is not None and isinstance(call.function, Name)
+    end = next(each for each in INTERVAL_ENDS if each == call.function.text)
+    if len(call.arguments) != 1 or call.arguments[0].name is not None or len(call.arguments[0].elements) != 1:
+        reading.error("E0303", f"`{end}` takes one figure", call.span, f"it is `{end_signature(end)}`")
+        return None
+    inner = call.arguments[0].elements[0]
+    figured = read_whole(reading, inner)
+    other = interval_end(right)
+    base = right if other is None or not other.arguments else other.arguments[0].elements[0]
+    number = read_whole(reading, base)
+    if figured is None or number is None:
+        return None
+    if other is not None or number.scale.constant is None:
+        difference = difference_of(without_numbers(inner)[0], without_numbers(base)[0])
+        help_ = f"compare that of their difference: `{end}({difference}) {operator} NUMBER`"
+        reading.error("E0301", "an end of an interval is compared with a number", condition.span, help_)
+        return None
+    if not figured.leaves:
+        help_ = f"write `expect {end}(MEASURE) {operator} NUMBER`"
+        reading.error("E0301", f"`{figured.named}` is a number, and has no interval", inner.span, help_)
+        return None
+    if operator in ("==", "!="):
+        help_ = f"write `{end}(…) >= NUMBER`, or another of `<`, `<=` and `>`"
+        reading.error("E0301", f"an end of an interval is not compared by `{operator}`", condition.span, help_)
+        return None
+    found = _lowered(reading, condition, figured, operator, number.scale.constant)
+    return None if found is None else found.model_copy(update={"end": end})
+
+
+def _lowered(
+    reading: FigureContext, condition: Syntax, figured: TypedFigure, operator: Operator, value: float
+) -> Expectation | None:
     if reading.missing is not None:
         help_ = "declare `measure NAME = …` with it, and expect that"
         reading.error("E0303", "`missing` is said of a measure", condition.span, help_)
         return None
-    by = find_cells(reading, one)
-    if by is None or not _can_tell(reading, condition, one, operator, other.scale.constant):
+    by = find_cells(reading, figured)
+    if by is None or not _can_tell(reading, condition, figured, operator, value):
         return None
-    corrected = is_expected_of_people(reading, condition, one)
+    corrected = is_expected_of_people(reading, condition, figured)
     if corrected is None:
         return None
-    low, high = bounds_of(one)
+    low, high = bounds_of(figured)
     return Expectation(
-        figure=one.figure,
+        figure=figured.figure,
         operator=operator,
-        value=other.scale.constant,
+        value=value,
         shown=written_as(condition),
         by=by,
         low=low,

@@ -5,10 +5,28 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from tripos_compiler.constructs import Statement
-from tripos_compiler.language.figures import AGGREGATES, CURVES, AggregateFunction, AggregateParameter, between
+from tripos_compiler.language.figures import (
+    AGGREGATES,
+    CURVES,
+    INTERVAL_ENDS,
+    AggregateFunction,
+    AggregateParameter,
+    between,
+)
 from tripos_compiler.language.library import FUNCTIONS
 from tripos_compiler.resolve import Program
-from tripos_compiler.source import Argument, BinaryExpr, CallExpr, Group, IndexExpr, Member, Name, Syntax, UnaryExpr
+from tripos_compiler.source import (
+    Argument,
+    BinaryExpr,
+    CallExpr,
+    Group,
+    IndexExpr,
+    Member,
+    Name,
+    Number,
+    Syntax,
+    UnaryExpr,
+)
 from tripos_compiler.statements.measures.dimensions import dimension_text
 from tripos_compiler.statements.measures.scored_values import declared_score
 from tripos_compiler.statements.measures.typed_figures import FigureContext
@@ -54,6 +72,46 @@ def is_arithmetic(call: CallExpr) -> bool:
         case CallExpr(function=Name(text="min" | "max"), arguments=arguments):
             return sum(argument.name is None for argument in arguments) != 1 and not any(map(is_by, arguments))
     return False
+
+
+def is_number(syntax: Syntax) -> bool:
+    """Return true if a figure is arithmetic over numbers, and names nothing."""
+    match syntax:
+        case Number():
+            return True
+        case Group(arguments=(Argument(name=None, elements=(inner,)),)) | UnaryExpr(operator="-", value=inner):
+            return is_number(inner)
+        case BinaryExpr(operator="+" | "-" | "*" | "/", left=left, right=right):
+            return is_number(left) and is_number(right)
+        case CallExpr(arguments=arguments) if is_arithmetic(syntax):
+            return all(is_number(element) for argument in arguments for element in argument.elements)
+    return False
+
+
+def without_numbers(syntax: Syntax) -> tuple[Syntax, list[tuple[int, Syntax]]]:
+    """Return a figure without the numbers that are added to it as a whole, and these with their signs: of `b - 0.02`
+    the figure `b` and the number 0.02, subtracted."""
+    match syntax:
+        case BinaryExpr(operator="+" | "-", left=left, right=right) if is_number(right):
+            inner, numbers = without_numbers(left)
+            return inner, [*numbers, (1 if syntax.operator == "+" else -1, right)]
+        case BinaryExpr(operator="+", left=left, right=right) if is_number(left):
+            inner, numbers = without_numbers(right)
+            return inner, [(1, left), *numbers]
+        case Group(arguments=(Argument(name=None, elements=(within,)),)):
+            inner, numbers = without_numbers(within)
+            return (inner, numbers) if numbers else (syntax, [])
+    return syntax, []
+
+
+def interval_end(syntax: Syntax) -> CallExpr | None:
+    """Return the call that takes an end of an interval, where a side of a comparison is one."""
+    match syntax:
+        case Group(arguments=(Argument(name=None, elements=(inner,)),)):
+            return interval_end(inner)
+        case CallExpr(function=Name(text=text)) if text in INTERVAL_ENDS:
+            return syntax
+    return None
 
 
 def has_unknown_aggregate(program: Program, statement: Statement) -> bool:

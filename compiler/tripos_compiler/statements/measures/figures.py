@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from statistics import harmonic_mean
 
-from tripos_compiler.language.figures import CURVES, curve
+from tripos_compiler.language.figures import CURVES, INTERVAL_ENDS, curve
 from tripos_compiler.language.library import in_bounds
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measured
 from tripos_compiler.source import (
@@ -74,6 +74,11 @@ def read_figure(reading: FigureContext, syntax: Syntax) -> TypedFigure | None:
             return _binary(reading, syntax)
         case CallExpr(function=Name(text=text)) if is_arithmetic(syntax):
             return _function(reading, syntax, text)
+        case CallExpr(function=Name(text=text)) if text in INTERVAL_ENDS:
+            message = f"`{text}` takes an end of an interval, which is no figure"
+            help_ = f"it stands alone on one side of an `expect`: `expect {text}(MEASURE) >= NUMBER`"
+            reading.error("E0301", message, syntax.span, help_)
+            return None
         case CallExpr(function=Name()):
             return _aggregate(reading, syntax)
         case BinaryExpr() | UnaryExpr():
@@ -89,9 +94,28 @@ def read_whole(reading: FigureContext, syntax: Syntax) -> TypedFigure | None:
     """Return the figure that is written as a whole; None where it is none, or where its parts do not go together, which
     is reported. What holds of a formula follows from its normal form, and not from how it is written."""
     found = read_figure(reading, syntax)
-    if found is None or vanishes(reading, found):
+    return found if found is not None and _goes_together(reading, found) else None
+
+
+def read_difference(reading: FigureContext, left: Syntax, right: Syntax, whole: Syntax) -> TypedFigure | None:
+    """Return the difference of two figures that are written as wholes; None where one is none, or where they do not go
+    together, which is reported."""
+    one, other = read_whole(reading, left), read_whole(reading, right)
+    if one is None or other is None:
         return None
-    return found if on_one_scale(reading, found.form, found.span, found.mixed) else None
+    scale = scales.added(one.scale, scales.negated(other.scale))
+    found = formula_of(reading, "-", [one, other], whole, scale)
+    return replace(found, named=difference_of(left, right)) if _goes_together(reading, found) else None
+
+
+def difference_of(left: Syntax, right: Syntax) -> str:
+    """Return the difference of two figures as it would be written."""
+    summed = isinstance(right, BinaryExpr) and right.operator in ("+", "-")
+    return f"{written_as(left)} - {f'({written_as(right)})' if summed else written_as(right)}"
+
+
+def _goes_together(reading: FigureContext, found: TypedFigure) -> bool:
+    return not vanishes(reading, found) and on_one_scale(reading, found.form, found.span, found.mixed)
 
 
 def _aggregate(reading: FigureContext, syntax: CallExpr) -> TypedFigure | None:

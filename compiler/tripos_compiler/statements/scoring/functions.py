@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tripos_compiler.constructs import Statement
 from tripos_compiler.diagnostics import Label, nearest
-from tripos_compiler.language.figures import AGGREGATES
+from tripos_compiler.language.figures import AGGREGATES, INTERVAL_ENDS
 from tripos_compiler.language.library import FUNCTIONS, fits, type_notation
 from tripos_compiler.plan import Plugin, Type
 from tripos_compiler.resolve import Binding, Program, Scope, scorer_name
@@ -137,6 +137,10 @@ def free_name(program: Program, kind: str, name: Name) -> bool:
         return False
     if kind == "aggregate" and name.text in AGGREGATES:
         message = f"`{name.text}` is an aggregate of the library"
+        program.diagnostics.error("E0202", message, name.span, help=f"rename this {kind}")
+        return False
+    if kind == "aggregate" and name.text in INTERVAL_ENDS:
+        message = f"`{name.text}` is an end of an interval"
         program.diagnostics.error("E0202", message, name.span, help=f"rename this {kind}")
         return False
     before = {"function": ("scorer",), "aggregate": ("scorer", "function")}.get(kind, ())

@@ -190,10 +190,17 @@ export interface Report {
   remarks: Record<string, unknown>[];
   only_proves_the_pipeline: boolean;
   no_better_than_a_baseline: Record<string, unknown>[];
-  expectations: Record<string, unknown>[];
+  expectations: Expectation[];
   state: string;
   grid: Cell[];
   axes: AxisCell[];
+}
+
+export interface Expectation {
+  expect: string;
+  held: boolean;
+  by: string[];
+  outcomes: ({ model: string; held: boolean; value: number | null; low: number | null; high: number | null; reason: string | null } & Record<string, unknown>)[];
 }
 
 export interface Tables {

@@ -13,6 +13,10 @@ from .learned_power import (
     least_difference as least_difference,
     power_with as power_with,
 )
+from .least_shown import (
+    least_shown_mean as least_shown_mean,
+    least_shown_share as least_shown_share,
+)
 from .power import (
     design_effect as design_effect,
     detectable_difference as detectable_difference,

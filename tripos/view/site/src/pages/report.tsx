@@ -58,7 +58,7 @@ export function ReportPage({ of, listed }: { of: RunAbout; listed: ListedRun | u
       <Waiting of={report}>
         {(found) => (
           <>
-            <Notes report={found} />
+            <Notes report={found} about={about} />
             <Grid report={found} about={about} />
             <Axes report={found} about={about} metrics={of.metrics} />
             {found.measures.map((measure) => <MeasurePanel key={measure.name} measure={measure} about={about} run={run.run_id} people={found.people_apart ?? []} behind={behind.value} />)}
@@ -144,7 +144,7 @@ export function BoardPanel({ board, run, about }: { board: Board; run?: string; 
   );
 }
 
-function Notes({ report }: { report: Report }) {
+function Notes({ report, about }: { report: Report; about: About }) {
   const below = report.no_better_than_a_baseline;
   return (
     <>
@@ -178,8 +178,16 @@ function Notes({ report }: { report: Report }) {
         <Panel title={t("expectations")}>
           <ul class="notes">
             {report.expectations.map((each, place) => (
-              <li key={place} class={each["held"] ? "good" : "bad"}>
-                {String(each["expect"])} {String(each["operator"])} {String(each["number"])}: {each["held"] ? t("held") : t("notHeld")}
+              <li key={place} class={each.held ? "good" : "bad"}>
+                {visible(each.expect)}: {each.held ? t("held") : t("notHeld")}
+                <ul class="notes">
+                  {each.outcomes.map((outcome, row) => (
+                    <li key={row} class={outcome.held ? "good" : "bad"}>
+                      {[...each.by.map((name) => called(about, name, String(outcome[name]))), outcome.model].join(", ")}: {figure(outcome.value, true)}, {t("interval")} {between(outcome.low, outcome.high, true)}
+                      {outcome.reason && ` (${visible(sentence(outcome.reason))})`}
+                    </li>
+                  ))}
+                </ul>
               </li>
             ))}
           </ul>
