@@ -16,6 +16,8 @@ from tripos_compiler.language.figures import AGGREGATES, AggregateFunction
 from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.measures import sql_of
 from tripos_warehouse.measures.expectations import as_measure
+from tripos_warehouse.measures.sql.parts import Parts
+from tripos_warehouse.measures.sql.tables import FigureTables
 
 BENCHMARKS = ("cjeval", "edubench", "mathtutorbench", "teachbench")
 EXAMPLES = [ROOT / "docs" / "examples" / f"{name}.tripos" for name in BENCHMARKS]
@@ -106,12 +108,12 @@ def test_a_plan_has_figures_and_no_sql(path: Path) -> None:
 
 
 def test_a_keyword_in_other_letters_changes_the_query_and_not_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    def other_case(*given: object) -> str:
+    def other_case(parts: Parts, node: FigureTables) -> str:
         return "SELECT 1"
 
     before = plan_at(EXAMPLES[0])
     query = sql_of(before, before.measures[0])
-    monkeypatch.setattr("tripos_warehouse.measures.sql.figures.find_sql", other_case)
+    monkeypatch.setattr("tripos_warehouse.measures.sql.figures.figure_query", other_case)
     after = plan_of(compile_file(EXAMPLES[0]))
     assert sql_of(after, after.measures[0]) == "SELECT 1" != query
     assert (after.digest, after.to_json()) == (before.digest, before.to_json())

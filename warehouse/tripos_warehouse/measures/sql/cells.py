@@ -91,15 +91,15 @@ from {weighed}
 group by {group}""",
         )
         counted_here = "c.weight <> 0" if figure.function in OF_ONE_CELL else "c.value is not null"
-        source = (
-            f"from {inner.influences} as i join {weighed} as c on {same('i', 'c', inner.dims)}\n  where {counted_here}"
-        )
-        influences = carried(self.parts, cut.dims, [("c.weight", source)])
+        source = f"from {inner.leaves} as l join {weighed} as c on {same('l', 'c', inner.dims)}\n  where {counted_here}"
+        leaves = carried(self.parts, cut.dims, [("c.weight", source)])
         drawn = None
         if inner.drawn is not None:
             drawn = self._draws(f"select {columns(inner.dims)}, {EACH_DRAW} from {inner.drawn}")
         bends = inner.bends or figure.function not in ("mean", "sum", "count")
-        node = FigureTables(cells, influences, cut.dims, drawn=drawn, is_moved=inner.is_moved, bends=bends)
+        node = FigureTables(
+            cells, leaves, cut.dims, inner.influences, drawn=drawn, is_moved=inner.is_moved, bends=bends
+        )
         return self._of_formula(node, weighed) if inner.made_of else node
 
     def _of_formula(self, node: FigureTables, weighed: str) -> FigureTables:

@@ -250,16 +250,17 @@ from {base} as base
         through = [
             (
                 f'c."{term.name} weight"',
-                f"from {cells} as c join {term.node.influences} as i on {same('c', 'i', term.node.dims)}",
+                f"from {cells} as c join {term.node.leaves} as l on {same('c', 'l', term.node.dims)}",
             )
             for term in terms
         ]
-        influences = carried(self.parts, cut.dims, through)
+        leaves = carried(self.parts, cut.dims, through)
         bends = not value.is_straight or any(term.node.bends for term in terms)
         return FigureTables(
             cells,
-            influences,
+            leaves,
             cut.dims,
+            tuple(dict.fromkeys(name for term in terms for name in term.node.influences)),
             drawn=self._drawn(value, terms, cut, base),
             made_of=tuple(each for _, each in looked_at),
             is_moved=len(terms) == 1 and value.is_straight and (terms[0].node.is_moved or not terms[0].node.made_of),

@@ -19,6 +19,9 @@ small cell may show less spread than there is, just where it has most of the err
 more than they would be if the cells of an aggregate had one spread, that of all of their units. All of this depends on
 the leaf cells and the derivatives alone, and so not on how the figure is written.
 
+So a figure carries its leaf cells with it, each with its derivative, which are few rows; the influences of units are
+joined to them once, at the end.
+
 A leaf cell whose units are all alike shows no error. Units that none of m showed are at most the share 1 − (α/2)^(1/m)
 of all, and may lie at either end of the scale, so the interval of a figure reaches further by that, on each side by the
 root of the sum of squares of its cells. Without a scale nothing is known.
@@ -42,8 +45,8 @@ CANCELLED = 1e-12
 """A weight below this part of what it is made of is what rounding leaves of a cell that is added and taken away."""
 ALIKE = 1e-10
 """Influences below this part of the scale, or of the value, are what rounding leaves of none."""
-CONSTANTS = ("aggregate", "sigma", "root", "unseen", "share", "below", "above")
-"""What all units of a leaf cell have: the aggregate that it is of; σ; √κ; the share that units may have which none of
+CONSTANTS = ("items", "aggregate", "sigma", "root", "unseen", "share", "below", "above")
+"""What a leaf cell has: its units; the aggregate that it is of; σ; √κ; the share that units may have which none of
 them shows, where all are alike, NULL where nothing is known of it then, and else 0; the value where the cell is a share
 of independent units; and how far the value lies above the low end of its scale, and below the high one."""
 TAIL = 0.025
@@ -73,11 +76,12 @@ class Leaf:
     exact: bool = False
 
     def key(self, dims: Sequence[str]) -> str:
-        """Return the SQL of what names a leaf cell, the same whether a value is fixed by a slice or the cell's own."""
+        """Return the SQL of what names a leaf cell of a model, the same whether a value is fixed by a slice or the
+        cell's own."""
         values = {name: quoted(value) for name, value in self.fixed}
         values |= {name: f"coalesce(c.{named(name)}::varchar, '')" for name in dims}
         told = ", ".join(f"{quoted(name)}, {values[name]}" for name in sorted(values))
-        return f"hash(concat_ws(chr(31), {quoted(self.text)}{f', {told}' if told else ''}))"
+        return f"hash(concat_ws(chr(31), c.model, {quoted(self.text)}{f', {told}' if told else ''}))"
 
 
 def leaf_tables(
@@ -98,12 +102,14 @@ def leaf_tables(
         unseen = f"case when alike then {bound} else 0 end"
     leaves = parts.add(
         "leaves",
-        f"""select *, case when alike then 0 else coalesce(sqrt(squares / freedom), 0) end as sigma, {unseen} as unseen
+        f"""select *, 1 as slope, hash({quoted(leaf.text)}) as aggregate, value - low as below, high - value as above,
+  case when "is share" and low = 0 and high = 1 then value end as share,
+  case when alike then 0 else coalesce(sqrt(squares / freedom), 0) end as sigma, {unseen} as unseen
 from (
   select *, greatest <= {ALIKE} * ({by_length}) as alike
   from (
-    select {columns(dims, "c")}, c.value, c.n, c.total, c.reason, c."is share", m.clusters, m.m, m.squares, m.greatest,
-      m.s2, m.freedom, m.root, {leaf.key(dims)} as leaf, ({low})::double as low, ({high})::double as high
+    select {columns(dims, "c")}, c.value, c.n, c.total, c.reason, c."is share", m.clusters as items, m.m, m.squares,
+      m.greatest, m.s2, m.freedom, m.root, {leaf.key(dims)} as leaf, ({low})::double as low, ({high})::double as high
     from {cells} as c left join {moments} as m on {same("c", "m", dims)}
   )
 )""",
@@ -112,7 +118,7 @@ from (
     told = "(total - n) || ' of ' || total || ' have no value, which `missing: fail` forbids'"
     reason = f"case when n < total then {told} else reason end" if failing else "reason"
     heavy = f"m > 1 and freedom < {LEAST_FREEDOM} * s2"
-    reason = f"""coalesce({reason}, case when value is not null and clusters = 1 then {quoted(ONE_ITEM)}
+    reason = f"""coalesce({reason}, case when value is not null and items = 1 then {quoted(ONE_ITEM)}
     when value is not null and {heavy} then {quoted(ONE_HEAVY)} end)"""
     done = parts.add(
         "cells",
@@ -120,16 +126,14 @@ from (
   coalesce(m > 1 and not ({heavy}), false) as known
 from {leaves}""",
     )
-    on_scale = "l.low = 0 and l.high = 1"
     influences = parts.add(
         "influences",
-        f"""select {columns(dims, "l")}, l.leaf, u.cluster_id,
+        f"""select l.leaf, u.cluster_id,
   case when l.alike then 0 else u.influence * sqrt(l.s2 / nullif(l.freedom, 0)) end as influence,
-  {"u.weight" if weighted else "1 / l.m"} as weight, hash({quoted(leaf.text)}) as aggregate, l.sigma, l.root, l.unseen,
-  case when l."is share" and {on_scale} then l.value end as share, l.value - l.low as below, l.high - l.value as above
+  {"u.weight" if weighted else "1 / nullif(l.m, 0)"} as weight
 from {leaves} as l join {units} as u on {same("l", "u", dims)}""",
     )
-    return FigureTables(done, influences, dims, is_leaf=True)
+    return FigureTables(done, leaves, dims, (influences,), is_leaf=True)
 
 
 def _moments(units: str, dims: tuple[str, ...], weighted: bool) -> str:
@@ -161,33 +165,39 @@ from (
 
 
 def carried(parts: Parts, dims: tuple[str, ...], through: Sequence[tuple[str, str]]) -> str:
-    """Return the influences on a figure, from those on what it is made of: for each part its derivative in SQL, and the
-    `from` that joins the cells of the figure, `c`, with the influences on the part, `i`."""
+    """Return the leaf cells of a figure, from those of what it is made of: for each part its derivative in SQL, and the
+    `from` that joins the cells of the figure, `c`, with the leaf cells of the part, `l`."""
     every = "\nunion all\n".join(
-        f"""select {columns(dims, "c")}, i.leaf, i.cluster_id, i.influence * {slope} as influence,
-    i.weight * {slope} as weight, {", ".join(f"i.{name}" for name in CONSTANTS)}
+        f"""select {columns(dims, "c")}, l.leaf, l.slope * {slope} as slope,
+    {", ".join(f"l.{name}" for name in CONSTANTS)}
   {source}"""
         for slope, source in through
     )
     return parts.add(
-        "influences",
-        f"""select {columns(dims)}, leaf, cluster_id, {ordered("sum", "influence")} as influence,
-  case when abs(sum(weight)) > {CANCELLED} * sum(abs(weight)) then {ordered("sum", "weight")} else 0 end as weight,
+        "leaves",
+        f"""select {columns(dims)}, leaf,
+  case when abs(sum(slope)) > {CANCELLED} * sum(abs(slope)) then {ordered("sum", "slope")} else 0 end as slope,
   {", ".join(f"any_value({name}) as {name}" for name in CONSTANTS)}
 from (
   {every}
 )
-group by {columns(dims)}, leaf, cluster_id""",
+group by {columns(dims)}, leaf""",
     )
+
+
+def _joined(node: FigureTables, leaves: str) -> str:
+    """Return the `from` of the leaf cells of a figure, `l`, with the influences on them, `i`."""
+    every = " union all ".join(f"from {each}" for each in node.influences)
+    return f"from {leaves} as l join ({every}) as i on l.leaf = i.leaf"
 
 
 def by_unit(parts: Parts, node: FigureTables) -> str:
     """Return the table of the influence of each unit on a figure."""
     return parts.add(
         "units",
-        f"""select {columns(node.dims)}, cluster_id, {ordered("sum", "influence")} as influence
-from {node.influences}
-group by {columns(node.dims)}, cluster_id""",
+        f"""select {columns(node.dims, "l")}, i.cluster_id, {ordered("sum", "l.slope * i.influence")} as influence
+{_joined(node, node.leaves)}
+group by {columns(node.dims, "l")}, i.cluster_id""",
     )
 
 
@@ -201,42 +211,38 @@ def precision(parts: Parts, node: FigureTables) -> str:
     which none is in two of them: for each its weight, its value and its units.
     """
     group = columns(node.dims)
-    by_leaf = parts.add(
-        "leaves",
-        f"""select *, sqrt(sum(sigma ** 2 * (items - 1)) over alike / nullif(sum(items - 1) over alike, 0)) as pooled
-from (
-  select {group}, leaf, {ordered("sum", "weight")} as weight, count(*) as items,
-    {", ".join(f"any_value({name}) as {name}" for name in CONSTANTS)}
-  from {node.influences}
-  where weight <> 0
-  group by {group}, leaf
-)
+    # Sums that only the degrees of freedom rest on are rounded in the end, so their order makes no difference.
+    pooled, spreads = node.leaves, {"": "l.slope * i.weight * l.sigma"}
+    if not node.is_leaf:
+        pooled = parts.add(
+            "leaves",
+            f"""select *,
+  sqrt(sum(sigma ** 2 * (items - 1)) over alike / nullif(sum(items - 1) over alike, 0)) as pooled
+from {node.leaves}
 window alike as (partition by {group}, aggregate order by sigma, items
   rows between unbounded preceding and unbounded following)""",
-    )
-    spreads = {"": "i.weight * i.sigma"} | ({} if node.is_leaf else {" if alike": "i.weight * p.pooled"})
-    pooled = "" if node.is_leaf else f" left join {by_leaf} as p on {same('i', 'p', node.dims)} and i.leaf = p.leaf"
-    squares = [
-        f"""{ordered("sum", f"({each}) ** 2")} as "spread{name}",
-  {ordered("sum", f"({each}) ** 2 * i.root")} as "known{name}\""""
-        for name, each in spreads.items()
-    ]
+        )
+        spreads["of one spread"] = "l.slope * i.weight * l.pooled"
+    squares = {name: f"({each}) ** 2" for name, each in spreads.items()}
+    told = {f"spread {name}": each for name, each in squares.items()}
+    told |= {f"known {name}": f"{each} * l.root" for name, each in squares.items()}
+    told |= {"weight": "abs(l.slope * i.weight)", "leaves": "(l.slope <> 0)::integer"}
+    influence, grouped = "l.slope * i.influence", ""
+    if not node.is_leaf:  # a unit is in several leaf cells
+        influence, told = ordered("sum", influence), {name: f"sum({each})" for name, each in told.items()}
+        grouped = f"\ngroup by {columns(node.dims, 'l')}, i.cluster_id"
+    of_unit = ", ".join([f"{influence} as influence", *(f'{each} as "{name}"' for name, each in told.items())])
     units = parts.add(
-        "units",
-        f"""select {columns(node.dims, "i")}, i.cluster_id, {ordered("sum", "i.influence")} as influence,
-  {", ".join(squares)},
-  {ordered("sum", "abs(i.weight)")} as weight, count(*) filter (i.weight <> 0) as leaves
-from {node.influences} as i{pooled}
-group by {columns(node.dims, "i")}, i.cluster_id""",
+        "units", f"""select {columns(node.dims, "l")}, i.cluster_id, {of_unit}\n{_joined(node, pooled)}{grouped}"""
     )
     ends = {"below": ("below", "above"), "above": ("above", "below")}
     scaled = ", ".join(
         f"""case when bool_and({one} is not null and {other} is not null)
-    then {ordered("sum", f"abs(weight) * case when weight > 0 then {one} else {other} end")} end as {one}"""
+    then {ordered("sum", f"abs(slope) * case when slope > 0 then {one} else {other} end")} end as {one}"""
         for one, other in ends.values()
     )
     moved = {
-        name: f"(weight * unseen * case when weight > 0 then {one} else {other} end) ** 2"
+        name: f"(slope * unseen * case when slope > 0 then {one} else {other} end) ** 2"
         for name, (one, other) in (("down", ends["below"]), ("up", ends["above"]))
     }
     reaches = ", ".join(f"sqrt(coalesce({ordered('sum', each)}, 0)) as {name}" for name, each in moved.items())
@@ -244,18 +250,16 @@ group by {columns(node.dims, "i")}, i.cluster_id""",
         "leaves",
         f"""select {group}, {scaled}, {reaches}, bool_or(unseen is null) as hidden,
   case when bool_and(share is not null)
-    then list({{'weight': weight, 'share': share, 'items': items}} order by weight, share, items) end as shares
-from {by_leaf}
+    then list({{'weight': slope, 'share': share, 'items': items}} order by slope, share, items) end as shares
+from {node.leaves}
+where slope <> 0
 group by {group}""",
     )
     straight = ("l.below", "l.above", "case when u.leaves <= 1 then l.shares end")
     straight = ("NULL::double", "NULL::double", "NULL") if node.bends else straight
-    of_spread = f"{ordered('sum', 'sqrt(spread)')} ** 2 / nullif({ordered('sum', 'spread')}, 0)"
-    freedom = ", ".join(
-        f"""{ordered("sum", f'"spread{name}"')} ** 2 / nullif({ordered("sum", f'"known{name}" ** 2')}, 0)"""
-        for name in spreads
-    )
-    of_weight = f"{ordered('sum', 'weight')} ** 2 / nullif({ordered('sum', 'weight ** 2')}, 0)"
+    of_spread = 'sum(sqrt("spread ")) ** 2 / nullif(sum("spread "), 0)'
+    of_weight = "sum(weight) ** 2 / nullif(sum(weight ** 2), 0)"
+    freedom = ", ".join(f"""sum("spread {name}") ** 2 / nullif(sum("known {name}" ** 2), 0)""" for name in spreads)
     return parts.add(
         "precision",
         f"""select {columns(node.dims, "u")}, u.items, u.shown, u.df, u.units, coalesce(l.down, 0) as down,
@@ -264,7 +268,7 @@ group by {group}""",
   {", ".join(f"{each} as {name}" for each, name in zip(straight, ("below", "above", "shares"), strict=True))}
 from (
   select {group}, count(*) as items, max(leaves) as leaves, sqrt({ordered("sum", "influence ** 2")}) as shown,
-    case when sum("spread") > 0 then round(greatest(least({freedom}), 1), 9) end as df,
+    case when sum("spread ") > 0 then round(greatest(least({freedom}), 1), 9) end as df,
     round(coalesce({of_spread}, {of_weight}), 9) as units
   from {units}
   group by {group}

@@ -8,6 +8,7 @@ of `none` both look at the same. Which part is contained in which follows from w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tripos_compiler.language.figures import ScoredStep, judged_steps
 from tripos_compiler.plan import Aggregate
@@ -45,8 +46,11 @@ class FigureTables:
     """The tables of a figure, and the dimensions that its cells go by."""
 
     cells: str
-    influences: str
+    leaves: str
+    """The table of its leaf cells, each with its derivative (`influences`)."""
     dims: tuple[str, ...]
+    influences: tuple[str, ...] = ()
+    """The tables of the influences of units on leaf cells, its own and others'."""
     is_leaf: bool = False
     """Whether each of its cells is a single leaf cell (`influences`)."""
     drawn: str | None = None
@@ -99,8 +103,8 @@ def for_every_model(parts: Parts, node: FigureTables, rows: str) -> FigureTables
     """Return a figure of all models together, as that of each of them: what else is made of it goes by model."""
     models = parts.add("models", f"select distinct model\nfrom {rows}")
     cells = f"select c.* replace (m.model as model)\nfrom {node.cells} as c cross join {models} as m"
-    influences = f"select i.* replace (m.model as model)\nfrom {node.influences} as i cross join {models} as m"
-    return FigureTables(parts.add("cells", cells), parts.add("influences", influences), node.dims, node.is_leaf)
+    leaves = f"select l.* replace (m.model as model)\nfrom {node.leaves} as l cross join {models} as m"
+    return replace(node, cells=parts.add("cells", cells), leaves=parts.add("leaves", leaves))
 
 
 def seen(figure: Aggregate, scored: Sequence[ScoredStep], cut: Cut) -> CountedRows:
