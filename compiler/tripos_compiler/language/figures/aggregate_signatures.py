@@ -69,8 +69,8 @@ class AggregateFunction:
     `summary` says what it gives and `source` where its formula is from; it is empty where there is nothing to cite.
     `bounds` are those of the result, given those of what it takes. `across` says whether it compares raters, the models
     of a role: `measure … across ROLE`; where that is optional, a second column can be given instead. `truth_only`: its
-    scores must be true or false. `missing` lists what may be said of responses without a value, the first being what
-    happens where nothing is said.
+    scores must be true or false. `of_rows`: it is the mean of a value of each row. `missing` lists what may be said of
+    responses without a value, the first being what happens where nothing is said.
     """
 
     name: str
@@ -80,6 +80,7 @@ class AggregateFunction:
     bounds: Callable[[Bounds], Bounds]
     across: Literal["forbidden", "optional", "required"] = "forbidden"
     truth_only: bool = False
+    of_rows: bool = False
     missing: tuple[str, ...] = ("skip", "zero", "fail")
 
     @property

@@ -68,6 +68,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         "the arithmetic mean",
         "standard error: Liang and Zeger, 1986",
         _same,
+        of_rows=True,
         missing=_ALSO_PAIRED,
     ),
     AggregateFunction(
@@ -86,11 +87,27 @@ _ALL: tuple[AggregateFunction, ...] = (
         _spread,
     ),
     AggregateFunction("count", (_VALUES,), "the number of values", "", between(0.0, None), missing=_SKIP_ONLY),
-    AggregateFunction("share", (_SCORES,), "the share that is true", "", _SHARE, truth_only=True, missing=_ALSO_PAIRED),
+    AggregateFunction(
+        "share",
+        (_SCORES,),
+        "the share that is true",
+        "",
+        _SHARE,
+        truth_only=True,
+        of_rows=True,
+        missing=_ALSO_PAIRED,
+    ),
     AggregateFunction("sum", (_SCORES,), "the sum; of none it is 0", "", _total),
     AggregateFunction("min", (_SCORES,), "the least value", "", _same),
     AggregateFunction("max", (_SCORES,), "the greatest value", "", _same),
-    AggregateFunction("accuracy", (_VALUES, _GOLD), "the share of values that are equal to the gold ones", "", _SHARE),
+    AggregateFunction(
+        "accuracy",
+        (_VALUES, _GOLD),
+        "the share of values that are equal to the gold ones",
+        "",
+        _SHARE,
+        of_rows=True,
+    ),
     AggregateFunction(
         "precision", _CLASSES, f"of what was said to be of a class, the share that is; {_AVERAGES}", _CLASSIFIED, _SHARE
     ),
