@@ -88,7 +88,7 @@ def test_marks_of_0_and_1_have_the_power_that_is_told(seed: int) -> None:
     for _ in range(20):
         least = min(0.6, design.least() * math.sqrt(mark_variance(least)))
     values = [paired_marks(random, least, (REPETITIONS, len(cell.weights))) for cell in design.cells]
-    assert found_share(design, values) == pytest.approx(0.8, abs=0.03)
+    assert found_share(design, values) == pytest.approx(0.8, abs=0.04)
 
 
 def test_a_design_has_the_numbers_of_its_formulas() -> None:

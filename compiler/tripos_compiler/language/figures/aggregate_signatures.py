@@ -12,7 +12,7 @@ Bounds = tuple[float | None, float | None]
 """The least and the greatest value that there can be; None where there is no bound."""
 
 ParameterKind = Literal[
-    "scores", "chances", "truths", "weights", "values", "texts", "typed", "compare", "count", "word"
+    "scores", "chances", "truths", "weights", "values", "texts", "typed", "compare", "count", "rate", "word"
 ]
 
 
@@ -23,8 +23,9 @@ class AggregateParameter:
     `scores` are numbers, or true and false, which count as 1 and 0; `chances` are numbers from 0 to 1, and `truths`
     true and false alone; `weights` are numbers from 0. `values` are of any type that can be told apart, or sets of
     such. `texts` are texts, behind the first also lists of them. `compare` are the verdicts of a `compare`. A `count`
-    is a whole number from 1. Of a function of the user's a column is `typed`: its values are `of` a type. A `word` is
-    one of `words`, or where there are none any value of the data; `default` is what it is where it is not given.
+    is a whole number from 1, and a `rate` a number from 0 to 1. Of a function of the user's a column is `typed`: its
+    values are `of` a type. A `word` is one of `words`, or where there are none any value of the data; `default` is what
+    it is where it is not given.
     """
 
     name: str
@@ -37,7 +38,7 @@ class AggregateParameter:
     @property
     def column(self) -> bool:
         """True if it has a value for every response, and is not a setting."""
-        return self.kind not in ("count", "word")
+        return self.kind not in ("count", "rate", "word")
 
     @property
     def shown(self) -> str:

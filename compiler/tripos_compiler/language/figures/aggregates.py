@@ -109,6 +109,25 @@ _ALL: tuple[AggregateFunction, ...] = (
         of_rows=True,
     ),
     AggregateFunction(
+        "corrected_prevalence",
+        (
+            _SCORES,
+            AggregateParameter("sensitivity", "rate"),
+            AggregateParameter("specificity", "rate"),
+            AggregateParameter("positives", "count", required=False),
+            AggregateParameter("negatives", "count", required=False),
+        ),
+        "the share that is true, corrected for a judge that finds the share `sensitivity` of what is true and says "
+        "`false` of the share `specificity` of what is false: (p + specificity − 1) / (sensitivity + specificity − 1), "
+        "cut at 0 and 1. `positives` and `negatives` are how many true and false replies showed these rates, whose "
+        "error is in the interval then; without them they are known exactly",
+        "Rogan and Gladen, Estimating Prevalence from the Results of a Screening Test, 1978; interval: Lang and "
+        "Reiczigel, 2014",
+        _SHARE,
+        truth_only=True,
+        missing=_ALSO_PAIRED,
+    ),
+    AggregateFunction(
         "precision", _CLASSES, f"of what was said to be of a class, the share that is; {_AVERAGES}", _CLASSIFIED, _SHARE
     ),
     AggregateFunction(

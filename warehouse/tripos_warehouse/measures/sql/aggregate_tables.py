@@ -26,6 +26,7 @@ from tripos_warehouse.measures.sql.parts import (
     with_talks,
 )
 from tripos_warehouse.measures.sql.tables import (
+    IS_ITEM,
     FigureTables,
 )
 from tripos_warehouse.measures.sql.unread import COMPARED, OF_TRIES, UNREAD, End, is_unread, worst_value
@@ -322,9 +323,10 @@ group by {columns(self.cut.dims, "rows")}, rows.cluster_id""",
         reason = f"coalesce({reason}, case when c.value is not null and p.clusters = 1 then {quoted(ONE_ITEM)} end)"
         enlarged = self.parts.add(
             "pulls",
-            f"""select {self._by}, cluster_id, pull * sqrt(m / (m - 1)) as pull, m, clusters
+            f"""select {self._by}, cluster_id, pull * case when {IS_ITEM} then sqrt(m / (m - 1)) else 1 end as pull, m,
+  clusters
 from (
-  select *, nullif(count(pull) over cell, 1) as m, count(*) over cell as clusters
+  select *, nullif(count(pull) filter ({IS_ITEM}) over cell, 1) as m, count(*) filter ({IS_ITEM}) over cell as clusters
   from {pulls}
   window cell as (partition by {self._by})
 )""",

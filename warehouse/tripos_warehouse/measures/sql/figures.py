@@ -31,7 +31,7 @@ from tripos_warehouse.measures.sql.derivatives import (
 from tripos_warehouse.measures.sql.labels import LABELS, corrected_sql
 from tripos_warehouse.measures.sql.means import Sums, find_sql
 from tripos_warehouse.measures.sql.parts import Cut, Parts, columns, ordered, renamed, same
-from tripos_warehouse.measures.sql.tables import OF_ONE_CELL, PAIR, FigureTables, counted_once, seen, seen_over
+from tripos_warehouse.measures.sql.tables import IS_ITEM, OF_ONE_CELL, PAIR, FigureTables, counted_once, seen, seen_over
 from tripos_warehouse.measures.sql.unread import End
 from tripos_warehouse.sql import text as quoted
 from tripos_warehouse.statistics.intervals import ONE_IN_A_CELL, ONE_ITEM
@@ -315,7 +315,8 @@ group by {columns(cut.dims)}, cluster_id""",
         """Return the query: a row a cell, with the error that the pulls come to."""
         items = self.parts.add(
             "items",
-            f"""select {columns(node.dims)}, sqrt({ordered("sum", "pull * pull")}) as error, count(*) as items
+            f"""select {columns(node.dims)}, sqrt({ordered("sum", "pull * pull")}) as error,
+  count(*) filter ({IS_ITEM}) as items
 from {node.pulls}
 group by {columns(node.dims)}""",
         )
@@ -323,6 +324,7 @@ group by {columns(node.dims)}""",
         if node.drawn is not None:
             return bounded(self.parts, node, node.drawn, items, df)
         told = ', c.classes as "its classes"' if node.classes else ""
+        told += ', c.limits as "its limits"' if node.limited else ""
         told += ', c.excess as "its excess"' if node.exceeds else ""
         told += ', c."items that count", c."all items"' if node.tried else ""
         return f"""{self.parts.text}
