@@ -108,6 +108,9 @@ def test_a_difference_has_the_errors_of_the_rates_once(store: Store, tmp_path: P
     assert gap.items == 50
     assert unsafe.value == pytest.approx(1 - studied.value)  # type: ignore[operator]
     assert unsafe.standard_error == pytest.approx(studied.standard_error)
+    # A figure that numbers move has the interval of what they move.
+    ends = (1 - studied.interval_high, 1 - studied.interval_low)  # type: ignore[operator]
+    assert (unsafe.interval_low, unsafe.interval_high) == pytest.approx(ends)
 
 
 def test_it_is_cut_at_the_ends_and_a_judge_near_chance_has_no_interval(store: Store, tmp_path: Path) -> None:

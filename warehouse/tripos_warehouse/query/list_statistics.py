@@ -175,6 +175,18 @@ def statistic(
     >>> round(found["value"], 3)
     0.4
     """
+    return {"draws": None, "limits": None} | _find(what, level, items, subjects, raters, keys, values)
+
+
+def _find(
+    what: str,
+    level: str,
+    items: GivenWords,
+    subjects: GivenWords,
+    raters: GivenWords,
+    keys: GivenWords,
+    values: GivenNumbers,
+) -> dict[str, Any]:
     if what == "median":
         return _median(to_list(items), to_list(values))
     if what in OF_SUMS:
