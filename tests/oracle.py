@@ -352,6 +352,18 @@ PLAIN: Mapping[str, Callable[[list[float]], float | None]] = {
 }
 
 
+def _rated(sensitivity: float, specificity: float) -> Callable[[list[float]], float | None]:
+    """The share that is true, corrected for how often a judge is right, and cut at 0 and 1."""
+
+    def corrected(values: list[float]) -> float | None:
+        if not values:
+            return None
+        found = (statistics.fmean(values) - (1 - specificity)) / (sensitivity - (1 - specificity))
+        return min(max(found, 0.0), 1.0)
+
+    return corrected
+
+
 def _passed(name: str, k: int, missing: str) -> Aggregate:
     """The mean over items, and the styles of an item, of the chance of a right one among k samples, or of k right."""
 
@@ -487,8 +499,14 @@ def _measure(dice: random.Random, made: Benchmark, score: Score, name: str) -> M
     missing = dice.choice(("skip", "skip", "zero", "fail"))
     said = f", missing: {missing}" if missing != "skip" else ""
     tries = score.truth and made.samples > 1 and not score.judged
-    function = dice.choice((*PLAIN, *(("pass_at", "pass_all") if tries else ())))
-    if function in PLAIN:
+    function = dice.choice((*PLAIN, *(("pass_at", "pass_all") if tries else ()), *(("rated",) if score.truth else ())))
+    if function == "rated":
+        sensitivity, specificity = dice.choice((0.75, 0.9, 1.0)), dice.choice((0.5, 0.875))
+        aggregate = _plain(_rated(sensitivity, specificity), missing)
+        study = dice.choice(("", ", positives: 40", ", positives: 30, negatives: 50"))
+        rates = f"sensitivity: {sensitivity}, specificity: {specificity}{study}"
+        spec = f"corrected_prevalence({score.name}, {rates}{said})"
+    elif function in PLAIN:
         aggregate, spec = _plain(PLAIN[function], missing), f"{function}({score.name}{said})"
     else:
         k = dice.randrange(1, made.samples + 1)

@@ -56,6 +56,7 @@ WORDS = {
     "chances": "sums.right",
     "truths": "sums.right",
     "weights": "sums.right",
+    "rate": "0.9",
 }
 
 

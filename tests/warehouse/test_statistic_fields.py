@@ -11,11 +11,12 @@ from tripos_warehouse.query.functions import FOUND, RATED, add_functions
 from tripos_warehouse.query.list_statistics import OF_PAIRS, OF_SUMS, OF_TEXTS, PARTED, statistic
 from tripos_warehouse.query.raters import _STATISTICS
 
-NAMES = sorted({*_STATISTICS, *OF_PAIRS, *OF_SUMS, "median", "mean_tau_agreement"})
+NAMES = sorted({*_STATISTICS, *OF_PAIRS, *OF_SUMS, "median", "mean_tau_agreement", "corrected_prevalence"})
 RATED_FIELDS = ("item", "subject", "rater", "key", "value")
 LEVELS = {
     **dict.fromkeys(OF_SUMS, "{}"),
     "krippendorff_alpha": "interval",
+    "corrected_prevalence": '{"negatives": 30, "positives": 40, "sensitivity": 0.9, "specificity": 0.8}',
     "bradley_terry": "x",
     "self_preference": "x",
     "weighted_bradley_terry": "x",
@@ -51,7 +52,9 @@ def lists(count: int, what: str) -> tuple[list[str], list[str], list[str], list[
         true = [f'"{"abd"[place % 3]} {place}"' if what != "mcc" else "ab"[place % 3 > 0] for place in range(4 * count)]
         return items, true, ["r"] * (4 * count), said, [0.0] * (4 * count)
     subjects = [f"{item}{PARTED}{place // 2 % 2}" for place, item in enumerate(items)]
-    values = [float((7 * place + place // 3) % 4) for place in range(4 * count)]
+    values = [
+        float((7 * place + place // 3) % (2 if what == "corrected_prevalence" else 4)) for place in range(4 * count)
+    ]
     return items, subjects, ["r1", "r2"] * (2 * count), [str(int(value)) for value in values], values
 
 
@@ -74,7 +77,7 @@ def test_the_database_takes_what_a_statistic_gives(what: str) -> None:
         row = connection.execute(
             f"select tripos_statistic(?, ?, ?::{RATED})", [what, LEVELS.get(what, ""), rows]
         ).fetchone()
-        assert row is not None and set(row[0]) == {"value", "reason", "items", "pulls", "draws"}
+        assert row is not None and set(row[0]) == {"value", "reason", "items", "pulls", "draws", "limits"}
 
 
 def test_every_statistic_of_the_language_is_among_these() -> None:

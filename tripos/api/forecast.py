@@ -52,10 +52,13 @@ def forecast_json(
     budget: Budget | None = None,
     withheld: Mapping[str, int] = MappingProxyType({}),
     batches: BatchForecast | None = None,
+    detects: Mapping[str, Any] | None = None,
 ) -> str:
-    """Return the forecast as indented JSON. A cost that is not known is null, and `unpriced` names the models; so is a
-    bound, and `unbounded` says why. `withheld` are the items of a scenario that the release withholds."""
+    """Return the forecast as indented JSON, with what the run detects. A cost that is not known is null, and `unpriced`
+    names the models; so is a bound, and `unbounded` says why. `withheld` are the items of a scenario that the release
+    withholds."""
     data = {**forecast_values(found, budget, batches), "items_withheld": dict(withheld)}
+    data["detects"] = detects
     return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()
 
 

@@ -223,7 +223,7 @@ class CaseSource:
 
     def _members(self, scenario: Scenario, selection: Selection) -> Iterator[tuple[str, str]]:
         """Yield the item and the cluster of each case."""
-        if not self._is_made(scenario) or scenario.rows is None or scenario.rows.dataset in self.sources.made.rows:
+        if scenario.rows is None or not self.is_unmade(scenario):
             for case in self.of(scenario, selection):
                 yield case.item_id, self.cluster(case) or case.item_id
             return
@@ -312,6 +312,14 @@ class CaseSource:
         frozen = self.sources.made.frozen
         rows = [scenario.rows for scenario in selection.chosen(self.plan) if self._is_made(scenario)]
         return any(each is not None and each.dataset not in frozen for each in rows)
+
+    def is_unmade(self, scenario: Scenario) -> bool:
+        """Return true if models are yet to write the rows of a scenario."""
+        return (
+            self._is_made(scenario)
+            and scenario.rows is not None
+            and scenario.rows.dataset not in self.sources.made.rows
+        )
 
     def _is_made(self, scenario: Scenario) -> bool:
         return scenario.rows is not None and scenario.rows.dataset in self.slots.by_name

@@ -6,6 +6,11 @@ from .design import (
     expected_labels as expected_labels,
     learned_components as learned_components,
 )
+from .detection import (
+    Detection as Detection,
+    FigureDesign as FigureDesign,
+    headline_detection as headline_detection,
+)
 from .run_plan import (
     RunPlan as RunPlan,
     RunPreview as RunPreview,

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from tripos.api.planning.detection import Detection
 from tripos.api.planning.prices import Places, design_prices
 from tripos.runs import find_store
 from tripos.ui import Failure
@@ -95,6 +96,8 @@ class DesignPlan:
     """Why labels are in no design, though they have a price."""
     clusterings: tuple[Clustering, ...] = ()
     """What items are clustered by, where some were drawn together: `items` of a design are clusters then."""
+    detection: Detection | None = None
+    """How the measure weighs the items that are planned."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the answer as JSON values."""
@@ -137,6 +140,7 @@ class DesignPlan:
             "not_learned_from": list(self.others),
             **({"clusters": [each.to_json() for each in self.clusterings]} if self.clusterings else {}),
             "items_beyond": self.beyond,
+            "effective_items": None if self.detection is None else self.detection.effective_items,
             "designs": [
                 {
                     "label": each.label,
@@ -247,10 +251,14 @@ def design_run(found: RunPlan, config: Config, wanted: DesignQuestion) -> Design
     )
     roles = () if scored is None else scored.judges
     panel = _panel(found, roles, learned)
-    parts = _worst(measure, samples, max(1, len(panel))) if isinstance(learned, Unknown) else learned.parts
-    overlap = 1.0 if isinstance(learned, Unknown) else learned.scenarios_an_item
-    counts = found.independent if isinstance(learned, Unknown) else found.items
-    items = max(1, round(sum(counts.get(each.name, 0) for each in scenarios) / overlap))
+    detection = found.detection_of(measure)
+    items = 1 if detection is None else detection.items
+    design = None if detection is None or detection.design is None else detection.design.mean
+    times = 1.0 if design is None else items * design.variance
+    if isinstance(learned, Unknown):
+        parts = _worst(measure, samples, max(1, len(panel))).scaled(times)
+    else:
+        parts = learned.planned(times)
     names = tuple(each.name for each in scenarios)
     rows = sum(found.items.get(name, 0) for name in names) / (
         sum(found.independent.get(name, 0) for name in names) or 1
@@ -263,6 +271,7 @@ def design_run(found: RunPlan, config: Config, wanted: DesignQuestion) -> Design
         prices,
         None if labels is None else labels.parts,
         most_items=max(2, items),
+        planned=design,
         only_labelled=labels is not None and bool(measure.corrected),
     )
     beyond = None
@@ -297,6 +306,7 @@ def design_run(found: RunPlan, config: Config, wanted: DesignQuestion) -> Design
         labels,
         None if wanted.label_price is None or not isinstance(known.labels, Unknown) else known.labels.reason,
         found.clusterings,
+        detection,
     )
 
 

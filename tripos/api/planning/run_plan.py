@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tripos.api.compilation import CompiledSpec
+from tripos.api.planning.detection import Detection, find_detection, independent_items
 from tripos.api.preparation import RunWarning, damage_warning, family_warning, settings_warning, sight_warning
 from tripos.api.selection import Choices, chosen_binding, has_models, select_cases
 from tripos.settings import Config
 from tripos.ui import Failure
 from tripos_compiler.diagnostics import usd
 from tripos_compiler.language import Clustering
-from tripos_compiler.plan import Plan
+from tripos_compiler.plan import Measure, Plan
 from tripos_compiler.source import DataError
 from tripos_runtime.datasets import Case, CaseSource, Planned, Selection, planned_steps
 from tripos_runtime.forecast import EstimateSpan
+from tripos_warehouse.report import headlines
 
 if TYPE_CHECKING:
     from tripos.api.planning.settling import SettlingForecast
@@ -55,11 +58,17 @@ class RunPlan:
     @property
     def independent(self) -> dict[str, int]:
         """The number of independent items of every scenario: clusters, where items were drawn together."""
-        known = {name: each for each in self.clusterings for name in each.scenarios}
-        return {
-            name: round(count * known[name].clusters / known[name].items) if name in known else count
-            for name, count in self.items.items()
-        }
+        return independent_items(self.items, self.clusterings)
+
+    @cached_property
+    def detection(self) -> Detection | None:
+        """The least difference that the run detects in its first headline, with the cells, items and clusters that its
+        data have; `None` without an item."""
+        return self.detection_of(next(iter(headlines(self.plan)), None))
+
+    def detection_of(self, measure: Measure | None) -> Detection | None:
+        """Return the least difference that the run detects in a measure."""
+        return find_detection(self.plan, self.source, self.selection, measure, self.items, self.clusterings)
 
     @property
     def calls(self) -> EstimateSpan:
@@ -103,16 +112,18 @@ class RunPlan:
     def to_json(self) -> dict[str, Any]:
         """Return the plan as JSON values: what `tripos run --dry-run --json` prints, where models are named."""
         if self.forecast is None or self.prepared is None:
-            return {"items": dict(self.items), **self._clusters(), "calls": [_step(each) for each in self.steps]}
+            calls = [_step(each) for each in self.steps]
+            return {"items": dict(self.items), **self._design(), "calls": calls}
         from tripos.api.forecast import forecast_values
 
         withheld = self.source.withheld_counts(self.selection)
         told = {**forecast_values(self.forecast, self.prepared.budget, self.batches), "items_withheld": dict(withheld)}
-        told |= self._clusters()
+        told |= self._design()
         return told if self.settling is None else {**told, "settling": self.settling.to_json()}
 
-    def _clusters(self) -> dict[str, Any]:
-        return {"clusters": [each.to_json() for each in self.clusterings]} if self.clusterings else {}
+    def _design(self) -> dict[str, Any]:
+        clusters = {"clusters": [each.to_json() for each in self.clusterings]} if self.clusterings else {}
+        return {**clusters, "detects": None if self.detection is None else self.detection.to_json()}
 
     def __repr__(self) -> str:
         benchmark, calls, cost = self.plan.benchmark, self.calls, self.cost_usd

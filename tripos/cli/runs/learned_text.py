@@ -9,7 +9,6 @@ from tripos.api import RunPlan, SettlingForecast, expected_labels, learned_compo
 from tripos.settings import Config
 from tripos_compiler.diagnostics import localized, usd, wrap
 from tripos_warehouse.measures import MeasureComponents
-from tripos_warehouse.statistics.design import least_difference
 
 
 def learned_lines(found: RunPlan, config: Config, width: int = 80) -> tuple[list[str], list[str]]:
@@ -27,17 +26,18 @@ def learned_lines(found: RunPlan, config: Config, width: int = 80) -> tuple[list
 
 def _detects(found: RunPlan, learned: MeasureComponents) -> str | None:
     """Return the sentences on the first headline; none where the plan has no more than one item of it."""
-    parts = learned.parts
-    scenarios = {name for name, count in found.items.items() if count and name in learned.scenarios}
-    items = round(sum(found.items[name] for name in scenarios) / learned.scenarios_an_item)
-    if items < 2:
+    detection = found.detection
+    if detection is None or detection.items < 2:
         return None
+    if detection.design is not None and detection.design.mean.single:
+        return " ".join(map(localized, detection.unevenness))
+    parts = learned.planned(1.0)
     samples, judges, repeats = parts.observed
     variance = parts.variance(samples, judges, repeats)
-    least = least_difference(variance / items, items - 1, parts.learned_from)
+    least = detection.least(variance, parts.learned_from)
     told = (
-        f"{items:,} items: a test detects a difference of {least:.2g} in `{learned.measure.name}` between two models on"
-        " the same items (80 % power)."
+        f"{detection.items:,} items: a test detects a difference of {least:.2g} in `{learned.measure.name}` between two"
+        " models on the same items (80 % power)."
     )
     source = (
         f"So says the store: an item's difference has a variance of {variance:.2g} there, from"
@@ -47,7 +47,7 @@ def _detects(found: RunPlan, learned: MeasureComponents) -> str | None:
         correlation = f"Two models correlate by {parts.correlation(samples, judges, repeats):.2f} on an item."
     else:
         correlation = "Two models are taken to correlate by 0.5 on an item, since the store has one."
-    return " ".join(map(localized, (told, source, correlation)))
+    return " ".join(map(localized, (told, source, correlation, *detection.unevenness)))
 
 
 def settling_lines(found: SettlingForecast, width: int) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tripos.api import CompiledSpec, choices_of, plan_run, preview_run
@@ -32,46 +32,6 @@ from tripos_compiler.language import left_out_arm_values, steps_sharing_replies
 from tripos_compiler.plan import Plan, Scenario, Walk
 from tripos_runtime.datasets import DataFolders, Planned, Selection
 from tripos_warehouse.formats import TextColumn
-from tripos_warehouse.statistics import detectable_difference, paired_variance
-
-WORST = 0.25
-"""The greatest variance on a scale of length 1, (1 / 2)²: half of the values at either end (Popoviciu, 1935)."""
-CORRELATION = 0.5
-"""How far the scores of two models on one item are taken to go together."""
-
-
-def design_lines(items: Mapping[str, int], width: int = 80, *, clustered: bool = False) -> list[str]:
-    """Return what can be detected at 80 % power and a level of 5 %, with so many items of each scenario; nothing
-    without any. `clustered`: some of these are clusters of items.
-
-    The least difference is a share of the scale, whichever it is, for the worst variance on it: points of a share.
-
-    >>> print("\\n".join(design_lines({"sums": 198})))
-    198 items: a test detects a difference of 10 % of a scale between two models on
-    the same items, and of 14 % on different items (80 % power, worst case).
-    """
-    total = sum(items.values())
-    if total == 0:
-        return []
-    counted = "cluster" if clustered else "item"
-    told = (
-        f"{total:,} {counted}{'s' if total > 1 else ''}: a test detects a difference of {_least(total)} of a scale"
-        f" between two models on the same items, and of {_least(total, paired=False)} on different items (80 % power,"
-        " worst case)."
-    )
-    counts = {name: count for name, count in items.items() if count}
-    if len(counts) > 1:
-        least = min(counts, key=lambda name: counts[name])
-        within = localized(f"Within `{least}`, with {counts[least]:,}: {_least(counts[least])}.")
-        return wrap(f"{localized(told)} {within}", width)
-    return wrap(localized(told), width)
-
-
-def _least(items: int, paired: bool = True) -> str:
-    variance = paired_variance(WORST, WORST, CORRELATION if paired else 0.0)
-    found = detectable_difference(items, variance).value
-    assert found is not None
-    return "100 % or more" if found >= 1 else f"{100 * found:.0f} %"
 
 
 def walk_lines(plan: Plan, planned: Sequence[Planned]) -> Iterator[str]:
@@ -126,8 +86,10 @@ def _plan_compiled(options: Namespace, chosen: ChosenSettings, compilation: Comp
         return show_designs(found, wanted, config, options)
     items, models, slots = dict(found.items), dict(found.roles), dict(found.slots)
     learned, more = learned_lines(found, config, terminal_width())
-    detected = learned or design_lines(found.independent, terminal_width(), clustered=bool(found.clusterings))
     gates = gate_lines(plan, found.independent, terminal_width(), clustered=bool(found.clusterings))
+    detected = learned
+    if not learned and found.detection is not None:
+        detected = wrap(" ".join(map(localized, found.detection.sentences)), terminal_width())
     clusters = [line for each in found.clusterings for line in wrap(localized(each.sentence), terminal_width())]
     show_plan(plan, found.selection, items, models, slots, found.steps, [*clusters, *detected, *gates, *more])
     for path in sorted(folders.access.outside if folders.access is not None else ()):

@@ -110,18 +110,27 @@ def _dry_run(
 ) -> int:
     """Print the forecast of a run, as text or as JSON, and ask no model. A store that is not there is not made. Raises
     `Failure` where the store or a data file cannot be read."""
-    from tripos.api import check_model_names, damage_warning, forecast_json, foresee_batches, foresee_run
+    from tripos.api import (
+        check_model_names,
+        damage_warning,
+        forecast_json,
+        foresee_batches,
+        foresee_run,
+        headline_detection,
+    )
     from tripos.cli.runs.forecast_text import lines_of
 
     check_model_names([name for name in prepared.binding.every if name not in prepared.wiring.recorded], config)
     warn(family_warning(prepared))
     warn(settings_warning(prepared))
     warn(sight_warning(prepared))
+    detection = headline_detection(prepared.plan, prepared.source, prepared.selection) if options.json else None
     found, budget = foresee_run(prepared, config, lambda error: warn(damage_warning(error))), prepared.budget
     withheld = prepared.source.withheld_counts(prepared.selection)
     batches = foresee_batches(found, prepared, config)
     if options.json:
-        show_json(forecast_json(found, budget, withheld, batches))
+        detects = None if detection is None else detection.to_json()
+        show_json(forecast_json(found, budget, withheld, batches, detects))
     else:
         show_text("\n".join(lines_of(found, prepared.plan, terminal_width(), budget, batches)))
     return GOOD

@@ -262,6 +262,9 @@ def _interval(
     if found.get("its classes"):
         classes = found["its classes"]
         return "exact", *of_classes([each["share"] for each in classes], [each["items"] for each in classes])
+    if found.get("its limits"):
+        low, high = found["its limits"]
+        return "corrected", low, high
     if "low" in found:
         return "bootstrap", *_drawn(found, still)
     method = "jackknife" if function in JACKKNIFED else "t" if None in ends else "logit"

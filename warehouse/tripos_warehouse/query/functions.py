@@ -14,7 +14,7 @@ SPECIAL: Any = "special"
 """Words of DuckDB: a function of columns, and one that is called for what is null too."""
 RATED = "struct(item varchar, subject varchar, rater varchar, key varchar, value double)[]"
 """What `tripos_statistic` is given, in any order: a list a cell, so that the fields of a row stay together."""
-FOUND = "struct(value double, reason varchar, items varchar[], pulls double[], draws double[])"
+FOUND = "struct(value double, reason varchar, items varchar[], pulls double[], draws double[], limits double[])"
 """What `tripos_statistic` gives: `list_statistics.statistic`."""
 BOUNDS = "struct(low double, high double, error double)"
 """What `tripos_interval` gives: `bootstrap.interval`."""
@@ -46,7 +46,14 @@ def _statistic(what: Any, level: Any, rows: Any) -> Any:
     from tripos_warehouse.query.list_statistics import statistic
 
     lists, numbers = pa.list_(pa.string()), pa.list_(pa.float64())
-    kinds = {"value": pa.float64(), "reason": pa.string(), "items": lists, "pulls": numbers, "draws": numbers}
+    kinds = {
+        "value": pa.float64(),
+        "reason": pa.string(),
+        "items": lists,
+        "pulls": numbers,
+        "draws": numbers,
+        "limits": numbers,
+    }
     found = []
     for name, about, given in zip(what.to_pylist(), level.to_pylist(), rows, strict=True):
         columns = [] if given.values is None else given.values.flatten()

@@ -29,12 +29,14 @@ from tripos_warehouse.statistics import Floats, Ints, SummedMetric, corpus_metri
 from tripos_warehouse.statistics.agreement import tau_of_stacks
 from tripos_warehouse.statistics.preferences import NOBODY_ELSE, Preference, bradley_terry, fondness
 from tripos_warehouse.statistics.validity import (
+    JudgeRates,
     LengthControlled,
     RankedTruths,
     brier,
     calibration_error,
     calibration_noise,
     log_loss,
+    rated_prevalence,
 )
 
 BETWEEN = "\x1f"
@@ -165,17 +167,32 @@ def statistic(
     `raters` those shown second, and `keys` the judges, or how often each counts.
 
     It gives `value`, or the `reason` why there is none, and `pulls` of `items`, so that the variance of the value is
-    the sum of squared pulls times m / (m - 1) for m items. Of a `median` it also gives the `draws`.
+    the sum of squared pulls times m / (m - 1) for m items. Of a `median` it also gives the `draws`, and of a corrected
+    prevalence the `limits` of its interval.
 
     >>> two = ["a", "a", "b", "b", "c", "c"]
     >>> found = statistic("cohen_kappa", "", two, two, ["x", "y"] * 3, ["1", "1", "2", "2", "1", "2"], [None] * 6)
     >>> round(found["value"], 3)
     0.4
     """
+    return {"draws": None, "limits": None} | _find(what, level, items, subjects, raters, keys, values)
+
+
+def _find(
+    what: str,
+    level: str,
+    items: GivenWords,
+    subjects: GivenWords,
+    raters: GivenWords,
+    keys: GivenWords,
+    values: GivenNumbers,
+) -> dict[str, Any]:
     if what == "median":
         return _median(to_list(items), to_list(values))
     if what in OF_SUMS:
         return _summed(what, level, to_list(items), to_list(subjects), to_list(keys))
+    if what == "corrected_prevalence":
+        return _prevalence(level, to_list(items), to_list(values))
     if what in (PYTHON, PYTHON_VALUE):
         rows = to_list(items), to_list(subjects), to_list(keys)
         return user_figure(level, *rows, _left_out, errors=what == PYTHON)
@@ -193,6 +210,37 @@ def statistic(
         return _nothing(str(whole.reason))
     told, pulls = _left_out(lambda groups, count: find_values(what, level, matrix, groups, count), owners, names)
     return {"value": whole.value, "reason": told, "items": names, "pulls": pulls, "draws": None}
+
+
+STUDY = "\x1f"
+"""Begins the name of a study behind a figure, which stands among the items that pull at it and is none."""
+
+
+def _prevalence(settings: str, items: Words, values: Numbers) -> dict[str, Any]:
+    """Return a share corrected by the rates of a judge: the pulls of items, those of the studies of the rates, which
+    several figures may share, and the limits of its interval.
+
+    >>> rates = '{"negatives": 40, "positives": 40, "sensitivity": 0.9, "specificity": 0.8}'
+    >>> found = _prevalence(rates, list("abcdefghij"), [1.0] * 6 + [0.0] * 4)
+    >>> round(found["value"], 3), [name.strip(STUDY)[:11] for name in found["items"][10:]]
+    (0.571, ['sensitivity', 'specificity'])
+    """
+    rates = JudgeRates(**json.loads(settings))
+    rows = sorted((str(item), value) for item, value in zip(items, values, strict=True) if value is not None)
+    if not rows:
+        return _nothing("nothing has a value")
+    owners, numbers = [item for item, _ in rows], np.array([value for _, value in rows], dtype=np.float64)
+    found = rated_prevalence(numbers, rates, owners)
+    if found.value is None:
+        return _nothing(str(found.reason))
+    names, places = np.unique(owners, return_inverse=True)
+    pulls = np.bincount(places, numbers - numbers.mean()) / len(numbers) / rates.informedness
+    studies = [] if rates.known else list(zip(("sensitivity", "specificity"), rates.errors(found.value), strict=True))
+    named = [*names.tolist(), *(f"{STUDY}{name} {settings}" for name, _ in studies)]
+    told: list[float | None] = [*pulls.tolist(), *(pull for _, pull in studies)]
+    if found.low is None:
+        return {"value": found.value, "reason": found.reason, "items": named, "pulls": [None] * len(named)}
+    return {"value": found.value, "reason": None, "items": named, "pulls": told, "limits": [found.low, found.high]}
 
 
 def _matrix(

@@ -9,7 +9,7 @@ import orjson
 
 from tripos_compiler.diagnostics import percent
 from tripos_compiler.language import Only, left_out_arm_values, names_in
-from tripos_compiler.plan import Ask, Converse, Ending, Grade, Plan, Score, Verdict, words_of
+from tripos_compiler.plan import Aggregate, Ask, Converse, Ending, Grade, Plan, Score, Verdict, words_of
 from tripos_compiler.source import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.formats import decimals_of
@@ -62,6 +62,7 @@ MOST_SETTLED = 5
 
 Kind = Literal[
     "unread",
+    "corrected",
     "own_figures",
     "selection",
     "settled",
@@ -133,6 +134,22 @@ def unread_remarks(tables: Sequence[MeasureTable]) -> Iterator[Remark]:
             if row.unread is not None:
                 told = unread_sentence(row.unread, row.value, row.n, row.total, decimals)
                 yield Remark("unread", f"`{table.measure.name}` of {row.model}: {told}")
+
+
+def cut_remarks(tables: Sequence[MeasureTable]) -> Iterator[Remark]:
+    """Yield for each share that is corrected for a judge's errors where these alone explain what the judge finds."""
+    for table in tables:
+        figure = table.measure.figure
+        if not isinstance(figure, Aggregate) or "sensitivity" not in figure.named:
+            continue
+        for row in table.rows:
+            if row.value == 0.0 and float(figure.named["specificity"]) < 1:
+                told = "is at 0: its judge finds no more true than its errors alone would"
+            elif row.value == 1.0 and float(figure.named["sensitivity"]) < 1:
+                told = "is at 1: its judge finds as many true as it would if all were"
+            else:
+                continue
+            yield Remark("corrected", f"`{table.measure.name}` of {row.model} {told}")
 
 
 def unread_sentence(unread: UnreadScores, value: float | None, n: int, total: int, decimals: int) -> str:

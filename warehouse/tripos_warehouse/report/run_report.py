@@ -39,7 +39,7 @@ from tripos_warehouse.measures.sql import sql_of
 from tripos_warehouse.query import Connection
 from tripos_warehouse.report.acceptance import Acceptance, acceptances
 from tripos_warehouse.report.boards import headlines
-from tripos_warehouse.report.remarks import CAUTION, Remark, find_remarks, unread_remarks
+from tripos_warehouse.report.remarks import CAUTION, Remark, cut_remarks, find_remarks, unread_remarks
 from tripos_warehouse.store import HUMAN
 from tripos_warehouse.views import RunRecord, clusterings_of, copied_scores, people_apart, shows_several_times
 
@@ -321,6 +321,7 @@ def _reported(connection: Connection, plan: Plan, run: RunRecord, only: Only) ->
         unworked=_unworked(connection, plan, run, tables),
         remarks=(
             *unread_remarks(tables),
+            *cut_remarks(tables),
             *find_remarks(connection, plan, run, only),
             *_too_few_tries(tables),
             *_judges_alone(plan, by_people),

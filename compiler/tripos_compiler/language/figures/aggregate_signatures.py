@@ -12,7 +12,7 @@ Bounds = tuple[float | None, float | None]
 """The least and the greatest value that there can be; None where there is no bound."""
 
 ParameterKind = Literal[
-    "scores", "chances", "truths", "weights", "values", "texts", "typed", "compare", "count", "word"
+    "scores", "chances", "truths", "weights", "values", "texts", "typed", "compare", "count", "rate", "word"
 ]
 
 
@@ -23,8 +23,9 @@ class AggregateParameter:
     `scores` are numbers, or true and false, which count as 1 and 0; `chances` are numbers from 0 to 1, and `truths`
     true and false alone; `weights` are numbers from 0. `values` are of any type that can be told apart, or sets of
     such. `texts` are texts, behind the first also lists of them. `compare` are the verdicts of a `compare`. A `count`
-    is a whole number from 1. Of a function of the user's a column is `typed`: its values are `of` a type. A `word` is
-    one of `words`, or where there are none any value of the data; `default` is what it is where it is not given.
+    is a whole number from 1, and a `rate` a number from 0 to 1. Of a function of the user's a column is `typed`: its
+    values are `of` a type. A `word` is one of `words`, or where there are none any value of the data; `default` is what
+    it is where it is not given.
     """
 
     name: str
@@ -37,7 +38,7 @@ class AggregateParameter:
     @property
     def column(self) -> bool:
         """True if it has a value for every response, and is not a setting."""
-        return self.kind not in ("count", "word")
+        return self.kind not in ("count", "rate", "word")
 
     @property
     def shown(self) -> str:
@@ -69,8 +70,8 @@ class AggregateFunction:
     `summary` says what it gives and `source` where its formula is from; it is empty where there is nothing to cite.
     `bounds` are those of the result, given those of what it takes. `across` says whether it compares raters, the models
     of a role: `measure … across ROLE`; where that is optional, a second column can be given instead. `truth_only`: its
-    scores must be true or false. `missing` lists what may be said of responses without a value, the first being what
-    happens where nothing is said.
+    scores must be true or false. `of_rows`: it is the mean of a value of each row. `missing` lists what may be said of
+    responses without a value, the first being what happens where nothing is said.
     """
 
     name: str
@@ -80,6 +81,7 @@ class AggregateFunction:
     bounds: Callable[[Bounds], Bounds]
     across: Literal["forbidden", "optional", "required"] = "forbidden"
     truth_only: bool = False
+    of_rows: bool = False
     missing: tuple[str, ...] = ("skip", "zero", "fail")
 
     @property

@@ -68,6 +68,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         "the arithmetic mean",
         "standard error: Liang and Zeger, 1986",
         _same,
+        of_rows=True,
         missing=_ALSO_PAIRED,
     ),
     AggregateFunction(
@@ -86,11 +87,46 @@ _ALL: tuple[AggregateFunction, ...] = (
         _spread,
     ),
     AggregateFunction("count", (_VALUES,), "the number of values", "", between(0.0, None), missing=_SKIP_ONLY),
-    AggregateFunction("share", (_SCORES,), "the share that is true", "", _SHARE, truth_only=True, missing=_ALSO_PAIRED),
+    AggregateFunction(
+        "share",
+        (_SCORES,),
+        "the share that is true",
+        "",
+        _SHARE,
+        truth_only=True,
+        of_rows=True,
+        missing=_ALSO_PAIRED,
+    ),
     AggregateFunction("sum", (_SCORES,), "the sum; of none it is 0", "", _total),
     AggregateFunction("min", (_SCORES,), "the least value", "", _same),
     AggregateFunction("max", (_SCORES,), "the greatest value", "", _same),
-    AggregateFunction("accuracy", (_VALUES, _GOLD), "the share of values that are equal to the gold ones", "", _SHARE),
+    AggregateFunction(
+        "accuracy",
+        (_VALUES, _GOLD),
+        "the share of values that are equal to the gold ones",
+        "",
+        _SHARE,
+        of_rows=True,
+    ),
+    AggregateFunction(
+        "corrected_prevalence",
+        (
+            _SCORES,
+            AggregateParameter("sensitivity", "rate"),
+            AggregateParameter("specificity", "rate"),
+            AggregateParameter("positives", "count", required=False),
+            AggregateParameter("negatives", "count", required=False),
+        ),
+        "the share that is true, corrected for a judge that finds the share `sensitivity` of what is true and says "
+        "`false` of the share `specificity` of what is false: (p + specificity − 1) / (sensitivity + specificity − 1), "
+        "cut at 0 and 1. `positives` and `negatives` are how many true and false replies showed these rates, whose "
+        "error is in the interval then; without them they are known exactly",
+        "Rogan and Gladen, Estimating Prevalence from the Results of a Screening Test, 1978; interval: Lang and "
+        "Reiczigel, 2014",
+        _SHARE,
+        truth_only=True,
+        missing=_ALSO_PAIRED,
+    ),
     AggregateFunction(
         "precision", _CLASSES, f"of what was said to be of a class, the share that is; {_AVERAGES}", _CLASSIFIED, _SHARE
     ),

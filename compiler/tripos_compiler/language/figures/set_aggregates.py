@@ -21,7 +21,8 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         "the mean of values, each counting as often as its weight says, such as the points of its question: the sum of "
         "value times weight by the sum of weights. A weight of 0 counts nothing, a value whose row has no weight is "
         "missing, and with a weight below 0 there is no value",
-        "standard error of a ratio: Cochran, Sampling Techniques, 1977, chapter 6; degrees of freedom: Bell and McCaffrey, 2002",
+        "standard error of a ratio: Cochran, Sampling Techniques, 1977, chapter 6; degrees of freedom: Bell and "
+        "McCaffrey, 2002",
         lambda given: given,
     ),
     AggregateFunction(

@@ -121,6 +121,13 @@ def _setting(
         message = f"`{parameter.name}` is a whole number above 0, and {describe_syntax(value)} is none"
         reading.error("E0301", message, value.span, f"it is `{function.shown}`")
         return False
+    if parameter.kind == "rate":
+        if isinstance(value, Number) and 0 <= value.value <= 1:
+            found.named[parameter.name] = float(value.value)
+            return True
+        message = f"`{parameter.name}` is a number from 0 to 1, and {describe_syntax(value)} is none"
+        reading.error("E0301", message, value.span, f"it is `{function.shown}`")
+        return False
     word = _word(value)
     if word is not None and not parameter.words:
         found.named[parameter.name] = word == "true" if word in ("true", "false") else word
@@ -217,7 +224,19 @@ def is_fitting(
         message = f"{first.shown} has {replies}{after}, fewer than {tried}"
         reading.error("E0622", message, arguments.places["k"], f"ask for `samples {tried * several}`, or try fewer")
         return False
+    if not _tells_apart(reading, call, arguments):
+        return False
     return _settings_fit(reading, arguments, without_optional(first.type))
+
+
+def _tells_apart(reading: FigureContext, call: CallExpr, arguments: Arguments) -> bool:
+    """Return true unless a judge is said to be right no more often than chance."""
+    rates = [arguments.named[name] for name in ("sensitivity", "specificity") if name in arguments.named]
+    if len(rates) < 2 or sum(float(rate) for rate in rates) > 1 + 1e-12:
+        return True
+    message = "a judge with these rates tells true from false no better than chance"
+    reading.error("E0627", message, call.span, "sensitivity and specificity come to more than 1 together")
+    return False
 
 
 def _misfit(function: AggregateFunction, scored: Operand, place: int) -> tuple[str, str] | None:
@@ -262,7 +281,7 @@ def _misfit(function: AggregateFunction, scored: Operand, place: int) -> tuple[s
 
 OF_ELEMENTS = (
     *("mean", "median", "stdev", "count", "share", "sum", "min", "max", "weighted_mean"),
-    *("accuracy", "precision", "recall", "f1", "mcc", "brier", "log_loss", "ece", "auroc"),
+    *("corrected_prevalence", "accuracy", "precision", "recall", "f1", "mcc", "brier", "log_loss", "ece", "auroc"),
     *("cohen_kappa", "quadratic_kappa", "gwet_ac1", "gwet_ac2", "krippendorff_alpha"),
 )
 """Aggregates that take several values of a reply, of the elements of a list, as they take one."""

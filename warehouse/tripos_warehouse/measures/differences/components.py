@@ -19,7 +19,12 @@ from tripos_warehouse.measures.judges import repeated_verdicts
 from tripos_warehouse.measures.sql import Cut, rows_sql, weight_sql, weights_of
 from tripos_warehouse.query import Connection
 from tripos_warehouse.sql import name as quoted, texts
-from tripos_warehouse.statistics.design import FEWEST_ITEMS, DifferenceComponents, Unknown, difference_components
+from tripos_warehouse.statistics.design import (
+    FEWEST_ITEMS,
+    DifferenceComponents,
+    Unknown,
+    difference_components,
+)
 from tripos_warehouse.views import Graders, arm_columns, axis_columns
 
 MOST_ITEMS = 2000
@@ -41,6 +46,12 @@ class MeasureComponents:
     """In how many scenarios an item has scores, on average."""
     scenarios: tuple[str, ...] = ()
     """The scenarios whose scores it is a mean of."""
+    unevenness: float = 1.0
+    """How many times larger the parts are for the sizes of the cells in the store."""
+
+    def planned(self, times: float) -> DifferenceComponents:
+        """Return the parts of a design whose variance is so many times that of as many items that weigh alike."""
+        return self.parts.scaled(times / self.unevenness)
 
 
 def measure_components(
@@ -70,7 +81,7 @@ def measure_components(
     judges = tuple(sorted({name for name in judge if name is not None}))
     names, scenarios = tuple(sorted(set(model))), tuple(each.name for each in mean.scored.scenarios)
     return MeasureComponents(
-        mean.measure, _scaled(found, factor), names, judges, every[0], places[0] / every[0], scenarios
+        mean.measure, found.scaled(factor), names, judges, every[0], places[0] / every[0], scenarios, factor
     )
 
 
@@ -236,10 +247,3 @@ def _unevenness(items: tuple[str, ...], cells: tuple[str, ...]) -> float:
         own[cell].add(item)
     sizes = [len(each) for each in own.values()]
     return sum(sizes) / len(sizes) ** 2 * sum(1 / size for size in sizes)
-
-
-def _scaled(parts: DifferenceComponents, factor: float) -> DifferenceComponents:
-    if factor == 1:
-        return parts
-    names = ("items", "samples", "judges", "gradings", "repeats", "shared")
-    return replace(parts, **{name: factor * getattr(parts, name) for name in names})

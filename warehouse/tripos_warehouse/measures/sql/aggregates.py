@@ -71,6 +71,8 @@ class LeafSql(ClassMeasures):
                 return self._end(function)
             case "pass_at" | "pass_all" as function:
                 return self._passed(function)
+            case "corrected_prevalence" as function:
+                return self._limited(function)
             case "precision" | "recall" | "f1" as function:
                 return self._classed(function)
             case "median":
@@ -291,6 +293,18 @@ from {pairs}""",
         if function not in OF_TEXTS:
             return self._opened(self._called(function, rows, "gold", "sample_id", settings))
         return self._redrawn(function, rows, "gold", "sample_id", settings)
+
+    def _limited(self, function: str) -> FigureTables:
+        """A figure of lists whose interval is its own."""
+        settings = quoted(json.dumps(self.figure.named, sort_keys=True))
+        found = self._called(function, self._single(), "item_id", "sample_id", settings)
+        node = self._opened(found)
+        cells = self.parts.add(
+            "cells",
+            f"""select c.*, f.found.limits as limits
+from {node.cells} as c join {found} as f on {same("c", "f", self.cut.dims)}""",
+        )
+        return replace(node, cells=cells, limited=True)
 
     def _of_user(self, plugin: Plugin) -> FigureTables:
         """A function of the user's, of lists with the values of all replies that have each of them."""

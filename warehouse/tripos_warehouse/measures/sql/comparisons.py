@@ -192,7 +192,7 @@ group by {self._by}""",
         statistic = f'tripos_statistic({quoted(function)}, {about}, e."all verdicts")'
         if labelled:
             statistic = f"""case when e."is lacking" is null then {statistic}
-    else {{'value': NULL, 'reason': e."is lacking", 'items': [], 'pulls': [], 'draws': NULL}} end"""
+    else {{'value': NULL, 'reason': e."is lacking", 'items': [], 'pulls': [], 'draws': NULL, 'limits': NULL}} end"""
         found = self.parts.add(
             "cells",
             f"""select {columns(self.cut.dims, "c")}, c.n, c.total,

@@ -235,6 +235,8 @@ from (
         own = f"{own}, {reason_sql(cuts)}" if cuts else own
         gap = reason_sql([*value.gaps(), ("true", PAST)])
         active = [f'("{term.name} weight" = 0 or coalesce({term.name}.known, false))' for term in terms]
+        limited = len(terms) == 1 and value.is_straight and terms[0].node.limited
+        limits = f", {_moved_limits(value, terms[0].name)} as limits" if limited else ""
         cells = self.parts.add(
             "cells",
             f"""select {columns(cut.dims, "base")}, case when {present} then {value.text} end as value,
@@ -243,7 +245,7 @@ from (
   {counted_once(counted, "n")} as n, {counted_once(counted, "total")} as total,
   coalesce({" and ".join([*active, *([f"not ({cut_off})"] if cut_off else [])])}, false) as known{
                 f', {" or ".join(undefined)} as "is undefined"' if inside else ""
-            }{f", {' + '.join(excess)} as excess" if excess else ""}
+            }{f", {' + '.join(excess)} as excess" if excess else ""}{limits}
 from {base} as base
 {joins}""",
         )
@@ -266,6 +268,7 @@ from {base} as base
             is_moved=len(terms) == 1 and value.is_straight and (terms[0].node.is_moved or not terms[0].node.made_of),
             bends=bends,
             exceeds=bool(excess),
+            limited=limited,
             trial=self._drawn(value, terms, cut, base, trial=True) if inside and bends else None,
         )
 
@@ -295,6 +298,7 @@ def figure_query(parts: Parts, node: FigureTables) -> str:
     if node.drawn is not None:
         return bounded(parts, node, node.drawn, error)
     told = ', c.classes as "its classes"' if node.classes else ""
+    told += ', c.limits as "its limits"' if node.limited else ""
     told += ', c.excess as "its excess"' if node.exceeds else ""
     told += ', c."items that count", c."all items"' if node.tried else ""
     hidden = f'case when c.known and e."is hidden" and e.shown > 0 then {quoted(ALIKE_IN_A_CELL)} end'
@@ -321,6 +325,12 @@ def _own_reason(term: _Term, terms: int) -> str:
         return f"{term.name}.reason"
     one_item, part = quoted(ONE_ITEM), quoted(ONE_IN_A_CELL)
     return f"case when {term.name}.reason = {one_item} then {part} else {term.name}.reason end"
+
+
+def _moved_limits(value: Arithmetic, part: str) -> str:
+    """Return the SQL of the limits of a part as a straight formula of it moves and stretches them."""
+    ends = (f"{value.text} + {value.slope(part)} * ({part}.limits[{place}] - {part}.value)" for place in (1, 2))
+    return f"case when {part}.limits is not null then list_sort([{', '.join(ends)}]) end"
 
 
 def _part(node: FigureTables, terms: dict[str, _Term]) -> PartSql:

@@ -22,6 +22,9 @@ the leaf cells and the derivatives alone, and so not on how the figure is writte
 So a figure carries its leaf cells with it, each with its derivative, which are few rows; the influences of units are
 joined to them once, at the end.
 
+Beside units there may be studies that a figure rests on, as of the rates of a judge: their influences are errors of
+their own, and count no more than that.
+
 A leaf cell whose units are all alike shows no error. Units that none of m showed are at most the share 1 − (α/2)^(1/m)
 of all, and may lie at either end of the scale, so the interval of a figure reaches further by that, on each side by the
 root of the sum of squares of its cells. Without a scale nothing is known.
@@ -33,7 +36,7 @@ from collections.abc import Sequence
 
 from tripos_compiler.source import dataclass
 from tripos_warehouse.measures.sql.parts import Parts, columns, ordered, same
-from tripos_warehouse.measures.sql.tables import FigureTables
+from tripos_warehouse.measures.sql.tables import IS_ITEM, FigureTables
 from tripos_warehouse.sql import name as named, text as quoted
 from tripos_warehouse.statistics.intervals import ONE_ITEM
 
@@ -129,8 +132,9 @@ from {leaves}""",
     influences = parts.add(
         "influences",
         f"""select l.leaf, u.cluster_id,
-  case when l.alike then 0 else u.influence * sqrt(l.s2 / nullif(l.freedom, 0)) end as influence,
-  {"u.weight" if weighted else "1 / nullif(l.m, 0)"} as weight
+  case when not {IS_ITEM} then u.influence when l.alike then 0
+    else u.influence * sqrt(l.s2 / nullif(l.freedom, 0)) end as influence,
+  {"u.weight" if weighted else f"case when {IS_ITEM} then 1 / nullif(l.m, 0) else 0 end"} as weight
 from {leaves} as l join {units} as u on {same("l", "u", dims)}""",
     )
     return FigureTables(done, leaves, dims, (influences,), is_leaf=True)
@@ -139,8 +143,9 @@ from {leaves} as l join {units} as u on {same("l", "u", dims)}""",
 def _moments(units: str, dims: tuple[str, ...], weighted: bool) -> str:
     """Return the SQL of what the weights and influences of the units of a cell come to: `s2`, `freedom` (Σ r² over σ²)
     and `root` (√κ)."""
-    sums = f"""count(*) as clusters, count(influence) as m, {ordered("sum", "influence ** 2")} as squares,
-    max(abs(influence)) as greatest"""
+    only = f"filter ({IS_ITEM})"
+    sums = f"""count(*) {only} as clusters, count(influence) {only} as m,
+    {ordered("sum", "influence ** 2")} {only} as squares, max(abs(influence)) {only} as greatest"""
     if not weighted:
         return f"""select *, 1 / nullif(m, 0) as s2, (m - 1) / nullif(m, 0) ** 2 as freedom,
   sqrt(m / nullif(m - 1, 0)) as root
@@ -267,7 +272,8 @@ group by {group}""",
   sqrt(u.shown ** 2 + (coalesce(l.down, 0) ** 2 + coalesce(l.up, 0) ** 2) / (2 * {NORMAL} ** 2)) as error,
   {", ".join(f"{each} as {name}" for each, name in zip(straight, ("below", "above", "shares"), strict=True))}
 from (
-  select {group}, count(*) as items, max(leaves) as leaves, sqrt({ordered("sum", "influence ** 2")}) as shown,
+  select {group}, count(*) filter ({IS_ITEM}) as items, max(leaves) as leaves,
+    sqrt({ordered("sum", "influence ** 2")}) as shown,
     case when sum("spread ") > 0 then round(greatest(least({freedom}), 1), 9) end as df,
     round(coalesce({of_spread}, {of_weight}), 9) as units
   from {units}

@@ -23,6 +23,8 @@ REPLY_TO_ITEM = '"of item" || chr(31) || subject'
 """What is rated, behind the item that it is a reply to; the warehouse parts them there."""
 
 
+IS_ITEM = "not starts_with(cluster_id, chr(31))"
+"""Of what pulls at a figure: whether it is an item, and no study behind a rate (`list_statistics.STUDY`)."""
 OF_ONE_CELL = ("min", "max", "median")
 """Aggregates of cells that are the value of a single one, or of the two in the middle, and rest on that alone."""
 
@@ -58,6 +60,8 @@ class FigureTables:
     no interval, as of a median and what is made of it."""
     classes: bool = False
     """Whether its cells have `classes`: the shares of classes, where some have few items, and how many."""
+    limited: bool = False
+    """Whether its cells have `limits`: the ends of an interval that is not the one of their error."""
     tried: bool = False
     """Whether its cells have `items that count`, and `all items`: those of a chance of several tries."""
     rows: CountedRows = UNSEEN

@@ -23,7 +23,9 @@ COMPARED = frozenset(("accuracy", "precision", "recall", "f1"))
 """Aggregates that hold a value against another: one that could not be read is equal to none."""
 OF_TRIES = frozenset(("pass_at", "pass_all"))
 """Aggregates that leave out items of too few values, so that an unread score may bring in others beside itself."""
-OF_NUMBERS = OF_TRIES | frozenset(("mean", "share", "weighted_mean", "median", "sum", "min", "max"))
+OF_NUMBERS = OF_TRIES | frozenset(
+    ("mean", "share", "corrected_prevalence", "weighted_mean", "median", "sum", "min", "max")
+)
 """Aggregates of numbers that take the worst value of a score like any other."""
 
 

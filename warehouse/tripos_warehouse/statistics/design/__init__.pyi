@@ -41,3 +41,7 @@ from .sequences import (
     ConfidenceSequence as ConfidenceSequence,
     mean_sequence as mean_sequence,
 )
+from .uneven import (
+    MeanDesign as MeanDesign,
+    mean_design as mean_design,
+)

@@ -12,7 +12,7 @@ of items nested in nothing and with the panel fixed. The mean over items has thi
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -61,6 +61,15 @@ class DifferenceComponents:
         """Return the variance of the difference of one item; a part of a sample or a judge counts as such."""
         graded = self.gradings + self.repeats / repeats
         return self.items + self.samples / samples + self.judges / judges + graded / (samples * judges)
+
+    def scaled(self, times: float) -> DifferenceComponents:
+        """Return parts of which each is so many times as large.
+
+        >>> DifferenceComponents(items=0.5, samples=0.25).scaled(2).variance()
+        1.5
+        """
+        names = ("items", "samples", "judges", "gradings", "repeats", "shared")
+        return self if times == 1 else replace(self, **{name: times * getattr(self, name) for name in names})
 
     def correlation(self, samples: int = 1, judges: int = 1, repeats: int = 1) -> float:
         """Return how far the scores of two models on an item go together; 0 where nothing varies."""

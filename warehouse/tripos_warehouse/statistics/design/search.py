@@ -15,6 +15,7 @@ from itertools import product
 from tripos_compiler.source import dataclass
 from tripos_warehouse.statistics.design.differences import DifferenceComponents
 from tripos_warehouse.statistics.design.learned_power import LEVEL, POWER, least_difference
+from tripos_warehouse.statistics.design.uneven import MeanDesign
 
 MOST_SAMPLES, MOST_REPEATS = 5, 3
 MOST_ITEMS = 1_000_000
@@ -85,6 +86,9 @@ class Space:
     only_labelled: bool = False
     """True where a figure is asked for that people correct: then every design has labels."""
     most_items: int = MOST_ITEMS
+    planned: MeanDesign | None = None
+    """How the mean weighs the items that are planned, and those of another number after their pattern; `None` where all
+    weigh alike. The components are those of the mean, times the number of items."""
     most_samples: int = MOST_SAMPLES
     most_repeats: int = MOST_REPEATS
     power: float = POWER
@@ -139,6 +143,9 @@ class Space:
     def detects(self, levers: Levers, items: int, labels: int) -> float:
         """Return the least difference that is detected."""
         variance = self.variance(levers, items, labels)
+        if self.planned is not None and not levers.labels:
+            errors = self.planned.errors(items, self.components.learned_from, power=self.power, level=self.level)
+            return errors * math.sqrt(variance) if math.isfinite(errors) else errors
         df = labels - 2 if levers.labels else items - 1
         return least_difference(variance, df, self.components.learned_from, power=self.power, level=self.level)
 

@@ -35,7 +35,9 @@ from .length_control import (
 )
 from .prevalence import (
     CorrectedPrevalence as CorrectedPrevalence,
+    JudgeRates as JudgeRates,
     corrected_prevalence as corrected_prevalence,
+    rated_prevalence as rated_prevalence,
 )
 from .repeats import (
     JudgeDrift as JudgeDrift,

@@ -21,11 +21,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tripos_warehouse.statistics.found import StatisticResult
-from tripos_warehouse.statistics.intervals import mean
-from tripos_warehouse.statistics.quantiles import two_sided, z_quantile
+from tripos_warehouse.statistics.intervals import clopper_pearson, mean
+from tripos_warehouse.statistics.quantiles import t_quantile, two_sided, z_quantile
 from tripos_warehouse.statistics.ratings import Clusters, Flags, Values, cluster_codes, read_values
 
 NO_BETTER = "the judge tells good replies from bad ones no better than chance"
+MAY_BE_CHANCE = "too few labels for an interval: the judge may be no better than chance"
 
 
 @dataclass(frozen=True)
@@ -86,36 +87,125 @@ def corrected_prevalence(
     ):
         if each.value is None:
             return told_as(StatisticResult.undefined(lacking, n=apparent.n))
-    value, low, high = _lang_reiczigel(*found, confidence)
-    if value is None:
+    assert apparent.value is not None
+    assert sensitivity.value is not None
+    assert specificity.value is not None
+    rates = JudgeRates(sensitivity.value, specificity.value)
+    if rates.informedness <= 0:
         return told_as(StatisticResult.undefined(NO_BETTER, n=apparent.n))
-    base = StatisticResult(value, n=apparent.n, clusters=apparent.clusters, left_out=apparent.left_out)
-    if low is None:
-        return told_as(base.without_interval("too few labels for an interval: the judge may be no better than chance"))
-    return told_as(replace(base, low=low, high=high))
+    base = StatisticResult(
+        rates.corrected(apparent.value), n=apparent.n, clusters=apparent.clusters, left_out=apparent.left_out
+    )
+    rates = replace(rates, positives=_effective(sensitivity), negatives=_effective(specificity))
+    limits = rates.limits(apparent.value, _effective(apparent), z_quantile(two_sided(confidence)))
+    if limits is None:
+        return told_as(base.without_interval(MAY_BE_CHANCE))
+    return told_as(replace(base, low=limits[0], high=limits[1]))
 
 
-def _lang_reiczigel(
-    apparent: StatisticResult, sensitivity: StatisticResult, specificity: StatisticResult, confidence: float
-) -> tuple[float | None, float | None, float | None]:
-    """Return the estimate, cut at 0 and 1, and its limits; the estimate is Rogan and Gladen's, and the limits lie
-    around one whose shares are drawn towards the middle."""
-    p, se, sp = (float(each.value or 0.0) for each in (apparent, sensitivity, specificity))
-    if se + sp <= 1:
-        return None, None, None
-    value = min(1.0, max(0.0, (p + sp - 1) / (se + sp - 1)))
-    z = z_quantile(two_sided(confidence))
-    n, of_se, of_sp = (_effective(each) for each in (apparent, sensitivity, specificity))
-    p = (n * p + z**2 / 2) / (n + z**2)
-    se, sp = (of_se * se + 1) / (of_se + 2), (of_sp * sp + 1) / (of_sp + 2)
-    if se + sp <= 1:
-        return value, None, None
-    middle = (p + sp - 1) / (se + sp - 1)
-    by_se, by_sp = se * (1 - se) / (of_se + 2), sp * (1 - sp) / (of_sp + 2)
-    error = math.sqrt(p * (1 - p) / (n + z**2) + middle**2 * by_se + (1 - middle) ** 2 * by_sp) / (se + sp - 1)
-    shift = 2 * z**2 * (middle * by_se - (1 - middle) * by_sp)
-    low, high = (min(1.0, max(0.0, middle + shift + side * z * error)) for side in (-1, 1))
-    return value, min(low, value), max(high, value)
+@dataclass(frozen=True)
+class JudgeRates:
+    """How often a judge is right about good and about bad replies. `positives` and `negatives` are the replies of a
+    validation study that showed it; without them a rate is known exactly.
+
+    >>> JudgeRates(0.92, 0.88, positives=50).informedness
+    0.8
+    """
+
+    sensitivity: float
+    specificity: float
+    positives: float | None = None
+    negatives: float | None = None
+
+    @property
+    def informedness(self) -> float:
+        """Return Youden's J: 0 is a judge that decides by chance."""
+        return round(self.sensitivity + self.specificity - 1, 12)
+
+    @property
+    def known(self) -> bool:
+        """True if both rates are known exactly."""
+        return self.positives is None and self.negatives is None
+
+    def errors(self, value: float) -> tuple[float, float]:
+        """Return by how much the corrected share is off for one standard error of each rate (the delta method)."""
+        of_sensitivity, of_specificity = (math.sqrt(spread) for _, spread in self._moved)
+        return -value * of_sensitivity / self.informedness, (1 - value) * of_specificity / self.informedness
+
+    @property
+    def _moved(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return each rate, drawn to the middle by one reply of either kind, and its variance."""
+
+        def moved(rate: float, n: float | None) -> tuple[float, float]:
+            if n is None:
+                return rate, 0.0
+            rate = (n * rate + 1) / (n + 2)
+            return rate, rate * (1 - rate) / (n + 2)
+
+        return moved(self.sensitivity, self.positives), moved(self.specificity, self.negatives)
+
+    def corrected(self, apparent: float) -> float:
+        """Return the share that is good where the judge finds this one good, cut at 0 and 1."""
+        return min(1.0, max(0.0, (apparent + self.specificity - 1) / self.informedness))
+
+    def limits(self, apparent: float, replies: float, quantile: float) -> tuple[float, float] | None:
+        """Return the limits of Lang and Reiczigel for an apparent share of so many independent replies, with a quantile
+        of z or t; `None` where the judge may be no better than chance. The estimate is Rogan and Gladen's, and the
+        limits lie around one whose shares are drawn towards the middle."""
+        (se, by_se), (sp, by_sp) = self._moved
+        if se + sp <= 1:
+            return None
+        p = (replies * apparent + quantile**2 / 2) / (replies + quantile**2)
+        middle = (p + sp - 1) / (se + sp - 1)
+        spread = p * (1 - p) / (replies + quantile**2) + middle**2 * by_se + (1 - middle) ** 2 * by_sp
+        error = math.sqrt(spread) / (se + sp - 1)
+        shift = 2 * quantile**2 * (middle * by_se - (1 - middle) * by_sp)
+        low, high = (min(1.0, max(0.0, middle + shift + side * quantile * error)) for side in (-1, 1))
+        value = self.corrected(apparent)
+        return min(low, value), max(high, value)
+
+
+def rated_prevalence(
+    judged: Values, rates: JudgeRates, clusters: Clusters = None, *, confidence: float = 0.95
+) -> StatisticResult:
+    """Return the share of good replies among those `judged`, each 1 or 0, by a judge with these rates.
+
+    Of rates that are known exactly the limits are those of the apparent share, taken through the correction; else they
+    are those of Lang and Reiczigel, where replies come in clusters with Rao and Scott's number of replies and Student's
+    t.
+
+    >>> found = rated_prevalence([1] * 30 + [0] * 70, JudgeRates(0.9, 0.9))
+    >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
+    (0.25, 0.141, 0.375)
+    >>> found = rated_prevalence([1] * 30 + [0] * 70, JudgeRates(0.9, 0.9, positives=20, negatives=30))
+    >>> round(found.low, 3), round(found.high, 3)
+    (0.063, 0.412)
+    """
+    found = mean(judged, clusters, ends=(0.0, 1.0), confidence=confidence)
+    if found.value is None:
+        return found
+    if rates.informedness <= 0:
+        return StatisticResult.undefined(NO_BETTER, n=found.n)
+    value = rates.corrected(found.value)
+    base = StatisticResult(value, n=found.n, clusters=found.clusters, left_out=found.left_out)
+    if found.standard_error is None:
+        return base.without_interval(str(found.reason))
+    error = math.hypot(found.standard_error / rates.informedness, *rates.errors(value))
+    independent = found.clusters == found.n and bool(np.isin(read_values(judged), (0.0, 1.0)).all())
+    if rates.known:
+        own = clopper_pearson(found.value * found.n, found.n, confidence=confidence) if independent else found
+        assert own.low is not None
+        assert own.high is not None
+        low, high = rates.corrected(own.low), rates.corrected(own.high)
+    else:
+        upper = two_sided(confidence)
+        quantile = z_quantile(upper) if independent else t_quantile(upper, (found.clusters or 2) - 1)
+        assert quantile is not None
+        limits = rates.limits(found.value, _effective(found), quantile)
+        if limits is None:
+            return base.without_interval(MAY_BE_CHANCE)
+        low, high = limits
+    return replace(base, low=low, high=high, standard_error=error, df=found.df)
 
 
 def _effective(found: StatisticResult) -> float:
