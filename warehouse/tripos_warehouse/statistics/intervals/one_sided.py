@@ -1,0 +1,135 @@
+"""One-sided bounds: how far above a figure the truth may lie, if few of its units lie far off.
+
+Student's t takes units to be spread evenly to both sides. Of two sides that differ in few items it promises too much:
+if 1 of 10 items differs, 60 items call the true difference of 0.1 smaller than that in 14 % of cases, at a level of
+5 %. So the bound reckons with one more unit, which is as far off as the farthest that was met, and with the skew that
+so rare a unit has:
+
+- the mean m′ and the standard error s′ are those of the units and this one
+- if no unit lies above f, the mean has a skew of at most γ = (f − m′) / (n′ s′): that of units of two kinds
+- the bound is m′ + s′ q; q is the quantile of Pearson's type III (a gamma distribution) with the skew γ, at the
+  probability at which t is that quantile of the normal distribution
+
+Of shares this is nearly the bound of Clopper and Pearson (1934), whose beta distribution has the mean of one more
+success. If all n units are alike, the bound is exact: so many agree with the chance (1 − x)ⁿ if a share x lies at the
+end of the scale.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import NamedTuple
+
+from tripos_warehouse.statistics.found import StatisticResult
+from tripos_warehouse.statistics.intervals.bounded_values import ROUNDING
+from tripos_warehouse.statistics.quantiles import t_quantile
+
+LEAST_SKEW = 1e-4
+"""A smaller skew moves no bound, and its gamma distribution has too large a shape to be computed."""
+
+
+class _Tail(NamedTuple):
+    """The distribution of the truth above a figure: Student's t with a skew."""
+
+    middle: float
+    error: float
+    df: float
+    skew: float
+
+
+class _Alike(NamedTuple):
+    """The same of `units` that are all alike: `gap` lies between their value and the end of the scale."""
+
+    value: float
+    gap: float
+    units: float
+
+
+def upper_bound(
+    found: StatisticResult, level: float, *, farthest: float | None = None, end: float | None = None
+) -> float | None:
+    """The value above which the truth lies with a risk of at most `level`; None of a figure without an error.
+
+    `farthest` is how far from 0 a unit was met, and `end` the end of the scale. Without the former the bound is that of
+    Student's t, and without the latter units that are all alike have none.
+
+    >>> few = StatisticResult(0.05, standard_error=0.0284, df=59)
+    >>> round(upper_bound(few, 0.05), 3), round(upper_bound(few, 0.05, farthest=1), 3)
+    (0.097, 0.123)
+    >>> alike = StatisticResult(0.0, standard_error=0.0, df=59)
+    >>> round(upper_bound(alike, 0.05, end=1), 4)
+    0.0487
+    """
+    tail = _tail(found, farthest, end)
+    if tail is None:
+        return None
+    if isinstance(tail, _Alike):
+        bound = tail.value + tail.gap * -math.expm1(math.log(level) / tail.units)
+    else:
+        bound = tail.middle + tail.error * _quantile(tail, level)
+    return bound if end is None else min(bound, end)
+
+
+def p_of_above(
+    found: StatisticResult, limit: float, *, farthest: float | None = None, end: float | None = None
+) -> float | None:
+    """The p-value of a truth at `limit` or above it: the level at which `upper_bound` comes down to the limit.
+
+    >>> few = StatisticResult(0.05, standard_error=0.0284, df=59)
+    >>> round(p_of_above(few, 0.1), 3), round(p_of_above(few, 0.1, farthest=1), 3)
+    (0.042, 0.144)
+    """
+    tail = _tail(found, farthest, end)
+    if tail is None:
+        return None
+    if isinstance(tail, _Alike):
+        if limit <= tail.value:
+            return 1.0
+        return max(0.0, 1 - (limit - tail.value) / tail.gap) ** tail.units if tail.gap > 0 else 0.0
+    from scipy.special import gammaincc, ndtri, stdtr
+
+    reached = (limit - tail.middle) / tail.error
+    if tail.skew > LEAST_SKEW:
+        shape = 4 / tail.skew**2
+        reached = -float(ndtri(gammaincc(shape, max(0.0, shape + 2 * reached / tail.skew))))
+    return float(stdtr(tail.df, -reached))
+
+
+def negated(found: StatisticResult) -> StatisticResult:
+    """Return the same figure with the other sign, whose upper bounds are the lower ones of this.
+
+    >>> negated(StatisticResult(0.5, low=0.2, high=0.9)).low
+    -0.9
+    """
+    value, low, high, statistic = (
+        None if each is None else -each for each in (found.value, found.high, found.low, found.statistic)
+    )
+    return replace(found, value=value, low=low, high=high, statistic=statistic)
+
+
+def _tail(found: StatisticResult, farthest: float | None, end: float | None) -> _Tail | _Alike | None:
+    value, error, df = found.value, found.standard_error, found.df
+    if value is None or error is None or df is None or df < 1:
+        return None
+    many = df + 1
+    if error <= ROUNDING:
+        return None if end is None else _Alike(value, max(0.0, end - value), many)
+    if farthest is None:
+        return _Tail(value, error, df, 0.0)
+    gap = max(0.0, farthest - value)
+    middle = value + gap / (many + 1)
+    squares = error**2 * many * (many - 1) + gap**2 * many / (many + 1)
+    error = math.sqrt(squares / (many * (many + 1)))
+    return _Tail(middle, error, df, max(0.0, farthest - middle) / ((many + 1) * error))
+
+
+def _quantile(tail: _Tail, level: float) -> float:
+    from scipy.special import gammainccinv, ndtr
+
+    t = t_quantile(1 - level, tail.df)
+    assert t is not None
+    if tail.skew <= LEAST_SKEW:
+        return t
+    shape = 4 / tail.skew**2
+    return float(gammainccinv(shape, ndtr(-t)) - shape) * tail.skew / 2
