@@ -31,8 +31,7 @@ NO_MARGINS: Margins = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Equivalence:
-    """Whether two sides are alike within a `margin`, in the unit of their figure, by two one-sided tests (Schuirmann
-    1987).
+    """Two one-sided tests that two sides are alike within a `margin`, in the unit of their figure (Schuirmann 1987).
 
     `low` and `high` are the 90 % interval of the difference, for this figure alone. `p_equivalent` is the p-value of
     sides that are the margin apart or more, and `p_not_worse` that of a second side that is worse by it or more; both

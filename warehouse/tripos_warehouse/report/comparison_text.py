@@ -244,10 +244,9 @@ def _family_notes(comparison: Comparison) -> Iterable[str]:
     """Yield what p, q and bounds are corrected for."""
     yield "Intervals are of 95 %, each for itself."
     if comparison.tests > 1:
-        yield (
-            f"p and q are corrected over all {comparison.tests} figures of these tables (Holm; Benjamini and Hochberg)."
-        )
-        yield "What is ruled out is so for all of them at once."
+        yield f"p is corrected over all {comparison.tests} figures of these tables (Holm)."
+        yield "q is the false discovery rate among them (Benjamini and Hochberg)."
+        yield "Differences are ruled out for all of them at once."
     names = ", ".join(comparison.first)
     if comparison.shares_level:
         level, part = (f"{each * 100:g}" for each in (LEVEL, LEVEL * HEADLINE_SHARE))
