@@ -177,10 +177,11 @@ def _with_equivalence(
     not_worse = _corrected(not_worse, [each for figure in first for each in not_worse if each[0] == figure])
     found = []
     for row, figure, margin in asked:
-        if margin is not None:
+        if margin is None:
+            found.append(row)
+        else:
             worse = not_worse[figure, margin, row.lower_is_better] if row.graded else None
-            row = replace(row, equivalence=_equivalence(row, margin, alike[figure, margin], worse))
-        found.append(row)
+            found.append(replace(row, equivalence=_equivalence(row, margin, alike[figure, margin], worse)))
     return found
 
 

@@ -8,7 +8,7 @@ so rare a unit has:
 - the mean m′ and the standard error s′ are those of the units and this one
 - if no unit lies above f, the mean has a skew of at most γ = (f − m′) / (n′ s′): that of units of two kinds
 - the bound is m′ + s′ q; q is the quantile of Pearson's type III (a gamma distribution) with the skew γ, at the
-  probability at which t is that quantile of the normal distribution
+  probability at which t is that quantile of the normal distribution; and it is no nearer than that of Student's t
 
 Of shares this is nearly the bound of Clopper and Pearson (1934), whose beta distribution has the mean of one more
 success. If all n units are alike, the bound is exact: so many agree with the chance (1 − x)ⁿ if a share x lies at the
@@ -18,6 +18,7 @@ end of the scale.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -37,6 +38,25 @@ class _Tail(NamedTuple):
     df: float
     skew: float
 
+    def quantile(self, level: float) -> float:
+        from scipy.special import gammainccinv, ndtr
+
+        t = t_quantile(1 - level, self.df)
+        assert t is not None
+        if self.skew > LEAST_SKEW:
+            shape = 4 / self.skew**2
+            t = float(gammainccinv(shape, ndtr(-t)) - shape) * self.skew / 2
+        return self.middle + self.error * t
+
+    def above(self, limit: float) -> float:
+        from scipy.special import gammaincc, ndtri, stdtr
+
+        reached = (limit - self.middle) / self.error
+        if self.skew > LEAST_SKEW:
+            shape = 4 / self.skew**2
+            reached = -float(ndtri(gammaincc(shape, max(0.0, shape + 2 * reached / self.skew))))
+        return float(stdtr(self.df, -reached))
+
 
 class _Alike(NamedTuple):
     """The same of `units` that are all alike: `gap` lies between their value and the end of the scale."""
@@ -44,6 +64,14 @@ class _Alike(NamedTuple):
     value: float
     gap: float
     units: float
+
+    def quantile(self, level: float) -> float:
+        return self.value + self.gap * -math.expm1(math.log(level) / self.units)
+
+    def above(self, limit: float) -> float:
+        if limit <= self.value:
+            return 1.0
+        return max(0.0, 1 - (limit - self.value) / self.gap) ** self.units if self.gap > 0 else 0.0
 
 
 def upper_bound(
@@ -61,14 +89,8 @@ def upper_bound(
     >>> round(upper_bound(alike, 0.05, end=1), 4)
     0.0487
     """
-    tail = _tail(found, farthest, end)
-    if tail is None:
-        return None
-    if isinstance(tail, _Alike):
-        bound = tail.value + tail.gap * -math.expm1(math.log(level) / tail.units)
-    else:
-        bound = tail.middle + tail.error * _quantile(tail, level)
-    return bound if end is None else min(bound, end)
+    bound = max((tail.quantile(level) for tail in _tails(found, farthest, end)), default=None)
+    return bound if bound is None or end is None else min(bound, end)
 
 
 def p_of_above(
@@ -80,20 +102,7 @@ def p_of_above(
     >>> round(p_of_above(few, 0.1), 3), round(p_of_above(few, 0.1, farthest=1), 3)
     (0.042, 0.144)
     """
-    tail = _tail(found, farthest, end)
-    if tail is None:
-        return None
-    if isinstance(tail, _Alike):
-        if limit <= tail.value:
-            return 1.0
-        return max(0.0, 1 - (limit - tail.value) / tail.gap) ** tail.units if tail.gap > 0 else 0.0
-    from scipy.special import gammaincc, ndtri, stdtr
-
-    reached = (limit - tail.middle) / tail.error
-    if tail.skew > LEAST_SKEW:
-        shape = 4 / tail.skew**2
-        reached = -float(ndtri(gammaincc(shape, max(0.0, shape + 2 * reached / tail.skew))))
-    return float(stdtr(tail.df, -reached))
+    return max((tail.above(limit) for tail in _tails(found, farthest, end)), default=None)
 
 
 def negated(found: StatisticResult) -> StatisticResult:
@@ -108,28 +117,20 @@ def negated(found: StatisticResult) -> StatisticResult:
     return replace(found, value=value, low=low, high=high, statistic=statistic)
 
 
-def _tail(found: StatisticResult, farthest: float | None, end: float | None) -> _Tail | _Alike | None:
+def _tails(found: StatisticResult, farthest: float | None, end: float | None) -> Iterator[_Tail | _Alike]:
+    """Yield the distributions of which the one that reaches further counts; none of a figure without an error."""
     value, error, df = found.value, found.standard_error, found.df
     if value is None or error is None or df is None or df < 1:
-        return None
+        return
     many = df + 1
     if error <= ROUNDING:
-        return None if end is None else _Alike(value, max(0.0, end - value), many)
-    if farthest is None:
-        return _Tail(value, error, df, 0.0)
-    gap = max(0.0, farthest - value)
-    middle = value + gap / (many + 1)
-    squares = error**2 * many * (many - 1) + gap**2 * many / (many + 1)
-    error = math.sqrt(squares / (many * (many + 1)))
-    return _Tail(middle, error, df, max(0.0, farthest - middle) / ((many + 1) * error))
-
-
-def _quantile(tail: _Tail, level: float) -> float:
-    from scipy.special import gammainccinv, ndtr
-
-    t = t_quantile(1 - level, tail.df)
-    assert t is not None
-    if tail.skew <= LEAST_SKEW:
-        return t
-    shape = 4 / tail.skew**2
-    return float(gammainccinv(shape, ndtr(-t)) - shape) * tail.skew / 2
+        if end is not None:
+            yield _Alike(value, max(0.0, end - value), many)
+        return
+    yield _Tail(value, error, df, 0.0)
+    if farthest is not None and farthest > value:
+        gap = farthest - value
+        middle = value + gap / (many + 1)
+        squares = error**2 * many * (many - 1) + gap**2 * many / (many + 1)
+        error = math.sqrt(squares / (many * (many + 1)))
+        yield _Tail(middle, error, df, (farthest - middle) / ((many + 1) * error))
