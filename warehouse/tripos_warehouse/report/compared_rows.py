@@ -24,6 +24,8 @@ HEADLINE_SHARE = 0.8
 """The part of the level that tests the headline while there are other figures. With all of it nothing else could be
 told apart if the headline shows no difference, however small its p-value is."""
 
+Figure = tuple[Hashable, StatisticResult]
+"""A hypothesis: what a row is computed from, and its difference. Rows with one figure are one hypothesis."""
 Margins = Mapping[str | None, float]
 """By the name of a row, within what margin two sides are alike; by None that of all other rows."""
 NO_MARGINS: Margins = MappingProxyType({})
@@ -127,7 +129,7 @@ def corrected(sections: Sequence[Section], headline: Sequence[str] = (), margins
     """
     rows = [row for section in sections for row in section.rows]
     _check_margins(rows, margins)
-    figures: list[Hashable] = [(place,) if row.figure is None else row.figure for place, row in enumerate(rows)]
+    figures = [(place if row.figure is None else row.figure, row.difference) for place, row in enumerate(rows)]
     named = list(zip((section.kind for section in sections for _ in section.rows), rows, figures, strict=True))
     first = [figure for name in headline for kind, row, figure in named if kind == "measure" and row.name == name]
     given = dict(zip(figures, (row.difference.p for row in rows), strict=True))
@@ -160,13 +162,13 @@ def _corrected(given: Mapping[Hypothesis, float | None], first: Iterable[Hypothe
 
 
 def _with_equivalence(
-    rows: Sequence[ComparedRow], figures: Sequence[Hashable], first: Sequence[Hashable], margins: Margins
+    rows: Sequence[ComparedRow], figures: Sequence[Figure], first: Sequence[Figure], margins: Margins
 ) -> list[ComparedRow]:
     """Return rows with what they say of their margins. Claims of either kind, "equivalent" and "not worse", are a
     family of their own."""
     asked = [(row, figure, margins.get(row.name, margins.get(None))) for row, figure in zip(rows, figures, strict=True)]
-    alike: dict[tuple[Hashable, float], float | None] = {}
-    not_worse: dict[tuple[Hashable, float, bool], float | None] = {}
+    alike: dict[tuple[Figure, float], float | None] = {}
+    not_worse: dict[tuple[Figure, float, bool], float | None] = {}
     for row, figure, margin in asked:
         if margin is not None:
             above, below = (_p_of_beyond(row, each, margin) for each in (row.difference, negated(row.difference)))
