@@ -70,6 +70,8 @@ if [ -n "${COMPARE:-}" ]; then
   read -r -a runs <<<"$COMPARE"
   kept=()
   [ -n "${STORE:-}" ] && kept+=("--store=$STORE")
-  tripos compare "--junit=${JUNIT:-tripos-compare.xml}" ${kept[@]+"${kept[@]}"} -- "${runs[@]}" || code=$?
+  read -r -a margins <<<"${WITHIN:-}"
+  within=(${margins[@]+"${margins[@]/#/--within=}"})
+  tripos compare "--junit=${JUNIT:-tripos-compare.xml}" ${kept[@]+"${kept[@]}"} ${within[@]+"${within[@]}"} -- "${runs[@]}" || code=$?
 fi
 exit "$code"

@@ -6,6 +6,7 @@ import itertools
 import json
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -391,3 +392,80 @@ def test_a_figure_that_fails_says_how_many_scores_are_missing(quiz: Path, tripos
     run(once, spec=UNSCORED)
     told = " ".join(tripos("report").out.split())
     assert "1 of 4 scores are missing, which `missing: fail` forbids" in told
+
+
+FAMILY = (
+    QUIZ.replace("languages en", "languages en\n  headline right", 1)
+    + """\
+measure right = mean(RIGHT)
+measure long  = mean(long)
+"""
+)
+
+
+@pytest.fixture
+def many(quiz: Path, once: Command) -> str:
+    lines = (json.dumps({"question": f"{n} + {n}", "answer": str(2 * n)}) for n in range(30))
+    (quiz / "items.jsonl").write_text("\n".join(lines), "utf-8")
+    return run(once, "mock/careful", "mock/careful:b", spec=FAMILY)
+
+
+def test_all_tables_are_one_family_in_which_a_figure_counts_once(many: str, tripos: Command) -> None:
+    data = tripos("compare", "--json").data
+    rows = [each for each in data["rows"] if each["p"] is not None]
+    figures = {(each["p"], each["difference"], each["standard_error"]) for each in rows}
+    assert data["headline"] == ["right"] and len(figures) < len(rows), "`right` is a metric too"
+    assert data["tests"] == len(figures)
+    right, metric = row(data, "measure", "right"), row(data, "metric", "RIGHT")
+    assert (right["p_holm"], right["q"], right["ruled_out"]) == (metric["p_holm"], metric["q"], metric["ruled_out"])
+    assert min(each["p_holm"] / each["p"] for each in rows) >= 1
+    assert all(max(-each["low"], each["high"]) <= each["ruled_out"] for each in rows)
+    told = f"p is corrected over all {len(figures)} figures of these tables (Holm)."
+    assert told in data["notes"] and told in tripos("compare").out
+    for form in ("md", "html", "latex"):
+        assert told in tripos("compare", "--format", form).out
+
+
+def test_rows_say_whether_sides_are_equivalent_within_a_margin(many: str, tripos: Command) -> None:
+    plain = tripos("compare", "--json").data
+    assert not any("margin" in each or "within" in each["verdict"] for each in plain["rows"])
+    data = tripos("compare", "--json", "--within", "right=8", "--within", "CLEAR=0.001").data
+    asked = [each for each in data["rows"] if "margin" in each]
+    assert {(each["name"], each["margin"]) for each in asked} == {("right", 8.0), ("CLEAR", 0.001)}
+    right, clear = row(data, "measure", "right"), row(data, "metric", "CLEAR")
+    assert right["equivalence"] == "equivalent" and right["p_equivalent"] < 0.05
+    assert -8 < right["margin_low"] <= right["difference"] <= right["margin_high"] < 8
+    assert right["verdict"].endswith(f"within 8 ({right['margin_low']:.2f} to {right['margin_high']:.2f})")
+    assert clear["equivalence"] in ("undecided", "different") and clear["p_equivalent"] > 0.05
+    done = tripos("compare", "--within", "right=8")
+    assert done.code == 0 and "equivalent within 8" in done.out
+    assert all(len(line) <= 80 for line in done.out.splitlines())
+    for form in ("md", "html", "latex", "csv"):
+        assert "equivalent within 8" in tripos("compare", "--format", form, "--within", "right=8").out
+
+
+def test_in_ci_a_row_with_a_margin_passes_only_if_it_is_shown(many: str, tripos: Command) -> None:
+    done = tripos("compare", "--within", "right=8", "--within", "CLEAR=0.001", "--junit", "compare.xml")
+    assert done.code == 0, done.err
+    cases = {each.get("name"): each for each in ElementTree.parse("compare.xml").iter("testcase")}
+    assert cases["right"].find("failure") is None
+    failure = next(each for name, each in cases.items() if (name or "").startswith("CLEAR")).find("failure")
+    assert failure is not None and failure.get("type") in ("undecided", "different")
+
+
+@pytest.mark.parametrize(
+    ("margin", "code", "said"),
+    [
+        ("0", "R0202", "0 is not above 0"),
+        ("-0.1", "R0202", "-0.1 is not above 0"),
+        ("nan", "R0202", "nan is not above 0"),
+        ("inf", "R0202", "inf is not above 0"),
+        ("right=", "R0202", "it takes a number"),
+        ("much", "R0202", "it takes a number"),
+        ("right=9", "S0616", "within 9 any two values of `right` are alike: they differ by 9 at most"),
+        ("rihgt=1", "S0616", "did you mean `right`?"),
+    ],
+)
+def test_a_margin_that_is_none_is_refused(many: str, tripos: Command, margin: str, code: str, said: str) -> None:
+    done = tripos("compare", f"--within={margin}")
+    assert done.code == 2 and code in done.err and said in done.err

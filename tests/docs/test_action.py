@@ -110,6 +110,9 @@ def test_two_runs_are_compared(tmp_path: Path) -> None:
     given = {"EVENT": "push", "SPECS": "a", "STORE": "kept", "COMPARE": "one two", "JUNIT": "x.xml"}
     code, calls, _ = run(tmp_path, **given)
     assert code == 0 and calls[1:] == ["0|compare|--junit=x.xml|--store=kept|--|one|two"]
+    code, calls, _ = run(tmp_path, **given, WITHIN="right=0.02 0.3")
+    assert code == 0
+    assert calls[1:] == ["0|compare|--junit=x.xml|--store=kept|--within=right=0.02|--within=0.3|--|one|two"]
 
 
 def test_no_input_becomes_part_of_a_command(tmp_path: Path) -> None:
@@ -128,8 +131,10 @@ def test_the_words_of_the_action_are_those_of_the_command_line(tmp_path: Path) -
     given = ["diff", "--format", "github", "--data=d", "--store=s", "--", "abc:a", "a"]
     said = build_parser("diff").parse_args(given)
     assert (said.before, said.after, said.store) == ("abc:a", "a", "s")
-    said = build_parser("compare").parse_args(["compare", "--junit=x.xml", "--store=s", "--", "one", "two"])
+    given = ["compare", "--junit=x.xml", "--store=s", "--within=right=0.02", "--", "one", "two"]
+    said = build_parser("compare").parse_args(given)
     assert (said.runs, said.junit, said.store) == (["one", "two"], "x.xml", "s")
+    assert said.within == [("right", 0.02)]
 
 
 def test_the_hooks_call_verbs_that_are_there() -> None:

@@ -72,6 +72,16 @@ def above_zero(text: str) -> float:
     return value
 
 
+def margin(text: str) -> tuple[str | None, float]:
+    """Return a number above 0, and the name that it is for, such as `accuracy=0.02`.
+
+    >>> margin("0.02"), margin("accuracy=0.02")
+    ((None, 0.02), ('accuracy', 0.02))
+    """
+    name, given, number = text.rpartition("=")
+    return (name if given else None), above_zero(number)
+
+
 def length(text: str) -> float:
     """Return a length in points, such as 238.11 of `8.4cm`."""
     from tripos.plots import length_pt
@@ -90,7 +100,7 @@ def seconds(text: str) -> float:
 # What argparse calls them where a value is none.
 duration.__name__ = minutes_long.__name__ = "time"
 positive.__name__ = count.__name__ = port.__name__ = "whole number"
-amount.__name__ = share.__name__ = above_zero.__name__ = "number"
+amount.__name__ = share.__name__ = above_zero.__name__ = margin.__name__ = "number"
 length.__name__ = "length such as 8.4cm"
 seconds.__name__ = "number of seconds"
 

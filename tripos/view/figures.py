@@ -14,8 +14,8 @@ from tripos_warehouse.report import Board, Section, board_notes, verdicts
 from tripos_warehouse.views import RunRecord, get_plan
 
 
-def section_json(section: Section) -> dict[str, Any]:
-    """Return the rows of a comparison, each with its verdict."""
+def section_json(section: Section, tests: int) -> dict[str, Any]:
+    """Return the rows of a table of a comparison, each with its verdict; it is one of so many `tests`."""
     return {
         "kind": section.kind,
         "rows": [
@@ -32,7 +32,7 @@ def section_json(section: Section) -> dict[str, Any]:
                 "lower_is_better": row.lower_is_better,
                 "verdict": said,
             }
-            for row, said in zip(section.rows, verdicts(section), strict=True)
+            for row, said in zip(section.rows, verdicts(section, tests), strict=True)
         ],
     }
 

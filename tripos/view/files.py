@@ -395,5 +395,5 @@ class ViewFiles:
             "only_a": made.only_a,
             "only_b": made.only_b,
             "unpaired": [{"name": name, "reason": reason} for name, reason in made.unpaired],
-            "sections": [section_json(section) for section in made.sections],
+            "sections": [section_json(section, made.tests) for section in made.sections],
         }

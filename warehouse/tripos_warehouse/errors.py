@@ -49,6 +49,7 @@ class StoreError(Exception):
     | S0613 | two sides that share no scored item                 |
     | S0614 | models of which it is not clear which to compare    |
     | S0615 | scores that mean different things                   |
+    | S0616 | a margin of equivalence that fits no row            |
     | S0621 | a picture without figures                           |
     | S0622 | the libraries that draw are not installed           |
     | S0623 | no font with Chinese, Japanese or Korean            |

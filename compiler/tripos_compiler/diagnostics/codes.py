@@ -216,6 +216,7 @@ CODES: dict[str, str] = {
     "S0613": "nothing in common",
     "S0614": "which models",
     "S0615": "scores of another meaning",
+    "S0616": "a margin that fits no row",
     "S0621": "nothing to draw",
     "S0622": "drawing is not installed",
     "S0623": "no font for Chinese",

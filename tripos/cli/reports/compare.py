@@ -32,11 +32,13 @@ from tripos_warehouse.report import (
     PROVING,
     ChangeLine,
     Comparison,
+    Equivalence,
     Side,
     changes_between,
     compare,
     comparison_junit,
     comparison_tables,
+    notes_of,
     render_comparison,
     verdicts,
 )
@@ -57,7 +59,7 @@ def main(options: Namespace) -> int:
         with ExitStack() as open_:
             one, two = _sides(store, options, open_)
             changed, by_judge = changes_between(one, two, anyway=options.anyway)
-            found = compare(one, two, by_judge=by_judge)
+            found = compare(one, two, by_judge=by_judge, margins=dict(options.within))
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     if options.junit:
@@ -178,6 +180,9 @@ def _data(one: Side, two: Side, changed: list[ChangeLine], found: Comparison) ->
         "together": list(found.together),
         "people": list(found.people),
         "cautions": _cautions(one, two),
+        "tests": found.tests,
+        "headline": list(found.first),
+        "notes": list(notes_of(found)),
         "rows": [
             {
                 "section": section.kind,
@@ -196,9 +201,25 @@ def _data(one: Side, two: Side, changed: list[ChangeLine], found: Comparison) ->
                 "p": row.difference.p,
                 "p_holm": row.p,
                 "q": row.q,
+                "ruled_out": row.ruled_out,
+                **_equivalence(row.equivalence),
                 "verdict": told,
             }
             for section in found.sections
-            for row, told in zip(section.rows, verdicts(section), strict=True)
+            for row, told in zip(section.rows, verdicts(section, found.tests), strict=True)
         ],
+    }
+
+
+def _equivalence(found: Equivalence | None) -> dict[str, Any]:
+    """Return what a row says of its margin as columns; none of a row without one."""
+    if found is None:
+        return {}
+    return {
+        "margin": found.margin,
+        "margin_low": found.low,
+        "margin_high": found.high,
+        "p_equivalent": found.p_equivalent,
+        "p_not_worse": found.p_not_worse,
+        "equivalence": found.verdict,
     }

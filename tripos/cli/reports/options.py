@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tripos.cli.arguments import above_zero, add_deny, add_junit, add_store_options, add_untrusted, length
+from tripos.cli.arguments import above_zero, add_deny, add_junit, add_store_options, add_untrusted, length, margin
 
 FORMATS = ("text", "md", "latex", "csv", "json", "html")
 SHORT = {"markdown": "md", "tex": "latex"}
@@ -64,6 +64,8 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     help_ = "compare even if the rubric, the judges or the scores changed between the runs"
     parser.add_argument("--anyway", action="store_true", help=help_)
     add_store_options(parser)
+    help_ = "say whether A and B are equivalent within this margin, or B not worse; of NAME alone, or of every row"
+    parser.add_argument("--within", type=margin, metavar="[NAME=]X", action="append", default=[], help=help_)
     help_ = "write a test for every measure to a file, as JUnit XML for CI; one fails where A is better"
     parser.add_argument("--junit", metavar="FILE", help=help_)
     _add_format(parser)

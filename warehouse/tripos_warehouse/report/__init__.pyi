@@ -14,15 +14,20 @@ from .boards import (
     promote as promote,
     promotions as promotions,
 )
+from .compared_rows import (
+    Equivalence as Equivalence,
+    Margins as Margins,
+    Section as Section,
+)
 from .comparison import (
     Comparison as Comparison,
-    Section as Section,
     Side as Side,
     compare as compare,
 )
 from .comparison_text import (
     ChangeLine as ChangeLine,
     changes_between as changes_between,
+    notes_of as notes_of,
     render_comparison as render_comparison,
     spec_changes as spec_changes,
     verdicts as verdicts,

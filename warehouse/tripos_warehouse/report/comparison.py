@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from tripos_warehouse.measures import (
     remeasure,
 )
 from tripos_warehouse.query import Connection
-from tripos_warehouse.statistics import StatisticResult, benjamini_hochberg, fixed_sequence
+from tripos_warehouse.report.compared_rows import NO_MARGINS, ComparedRow, Margins, Section, corrected
 from tripos_warehouse.statistics.intervals import ONE_CLUSTER, ONE_ITEM, mean_of_cells
 from tripos_warehouse.views import (
     LANGUAGE,
@@ -42,10 +42,8 @@ from tripos_warehouse.views import (
     people_apart,
 )
 
-LEVEL = 0.05
 ITEM, SLOT, CLUSTER = "its item", "its slot", "cluster_id"
 """Columns that stand beside axes and arms: no name of those has a space."""
-"""A corrected p value below this settles which side is better."""
 
 
 @dataclass(frozen=True)
@@ -59,36 +57,6 @@ class Side:
     plan: Plan
     run: RunRecord
     models: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class ComparedRow:
-    """One row: the mean of each side over the shared pairs, and how they differ (`b` less `a`).
-
-    `name` and `of` say what is compared, such as a scenario and a scorer. `p` is that of the difference, corrected for
-    the rows of its section; `q` is the false discovery rate at which it counts among them. `graded`: a higher value is
-    a better one, or a lower one where `lower_is_better`; else it is a higher one and no more. `span` is how far apart
-    two values can be, where the scale has bounds.
-    """
-
-    name: str
-    of: str
-    a: float
-    b: float
-    difference: StatisticResult
-    p: float | None
-    graded: bool
-    span: float | None = None
-    lower_is_better: bool = False
-    q: float | None = None
-
-
-@dataclass(frozen=True)
-class Section:
-    """The rows of one kind: `measure`, `metric` or `scenario`."""
-
-    kind: str
-    rows: tuple[ComparedRow, ...]
 
 
 @dataclass(frozen=True)
@@ -114,6 +82,12 @@ class Comparison:
     """The measures that people correct."""
     clusterings: tuple[Clustering, ...] = ()
     """What errors cluster by, where items were drawn together."""
+    tests: int = 0
+    """The number of figures whose p-values are corrected together."""
+    shares_level: bool = False
+    """True if the headline has a part of the level, and other figures the rest."""
+    margins: Margins = field(default_factory=dict)
+    """The margins within which the sides were to be alike."""
 
 
 @dataclass(frozen=True)
@@ -132,18 +106,20 @@ class _Pairs:
     a: NDArray[np.float64]
     b: NDArray[np.float64]
     weight: NDArray[np.float64]
+    place: NDArray[np.int64]
+    """The places of the pairs among all that are shared."""
 
     def where(self, mask: NDArray[np.bool_]) -> _Pairs:
         columns = {name: column[mask] for name, column in self.columns.items()}
-        return _Pairs(columns, self.a[mask], self.b[mask], self.weight[mask])
+        return _Pairs(columns, self.a[mask], self.b[mask], self.weight[mask], self.place[mask])
 
 
-def compare(one: Side, two: Side, *, by_judge: bool = True) -> Comparison:
+def compare(one: Side, two: Side, *, by_judge: bool = True, margins: Margins = NO_MARGINS) -> Comparison:
     """Compare `two` with `one`. With `by_judge` a pair is two scores by the same judge, which is right where both sides
-    have the same ones; without it, two means over judges.
+    have the same ones; without it, two means over judges. With `margins`, rows say whether the sides are equivalent.
 
     Raises `StoreError`: S0611 where they are of two benchmarks, S0612 where a metric has another scale, S0613 where
-    they share no item.
+    they share no item, S0616 for a margin that fits no row.
     """
     check_comparable(one, two)
     found, only_a, only_b, same = _read(one, two, by_judge)
@@ -157,13 +133,13 @@ def compare(one: Side, two: Side, *, by_judge: bool = True) -> Comparison:
         Section("metric", tuple(_metrics(two.plan, of_replies, judged))),
         Section("scenario", tuple(_scenarios(two.plan, of_replies, judged))),
     ]
-    corrected = tuple(_corrected(section, two.plan) for section in sections)
+    family = corrected(sections, _headline(two.plan), margins)
     people = tuple(sorted({name for side in (one, two) for name in people_apart(side.connection, side.plan)}))
     first = tuple(name for name in _headline(two.plan) if name in {row.name for row in measures})
     by_people = tuple(each.name for each in two.plan.measures if each.corrected)
     by_people = tuple(name for name in by_people if name in {row.name for row in measures})
     return Comparison(
-        corrected,
+        family.sections,
         len(found.a),
         len(items),
         only_a,
@@ -175,6 +151,9 @@ def compare(one: Side, two: Side, *, by_judge: bool = True) -> Comparison:
         first,
         by_people,
         clusterings_of(two.connection, two.plan),
+        family.tests,
+        0 < family.of_headline < family.tests,
+        margins,
     )
 
 
@@ -261,7 +240,7 @@ def _read(one: Side, two: Side, by_judge: bool) -> tuple[_Pairs, int, int, int]:
     pairs = zip(values["scenario"], values["metric"], strict=True)
     weight = np.array([weights.get(scenario, {}).get(metric, 1.0) for scenario, metric in pairs])
     a, b = (table.column(name).to_numpy() for name in ("its a", "its b"))
-    found = _Pairs(values, a, b, weight)
+    found = _Pairs(values, a, b, weight, np.arange(len(a)))
     return found, count_a - every.num_rows, count_b - every.num_rows, every.num_rows - table.num_rows
 
 
@@ -291,7 +270,16 @@ def _row(name: str, of: str, found: _Pairs, cells: Sequence[str], weighted: bool
     difference = mean_of_cells(found.b - found.a, clusters, cell, weight, ends=ends)
     if difference.reason == ONE_ITEM and len({*found.columns[ITEM].tolist()}) > 1:
         difference = difference.without_interval(ONE_CLUSTER)
-    return ComparedRow(name, of, a, b, difference, None, names <= judged.graded, span)
+    graded, figure = names <= judged.graded, _figure(found, cell, weight)
+    farthest = float(np.abs(found.b - found.a).max())
+    return ComparedRow(name, of, a, b, difference, None, graded, span, figure=figure, farthest=farthest)
+
+
+def _figure(found: _Pairs, cell: Sequence[object] | None, weight: NDArray[np.float64]) -> tuple[bytes, ...]:
+    """Return what a mean of cells is computed from: its pairs, their weights, and which of them share a cell."""
+    known: dict[object, int] = {}
+    cells = np.array([known.setdefault(each, len(known)) for each in cell or ()])
+    return found.place.tobytes(), (weight / weight.max()).tobytes(), cells.tobytes() if len(known) > 1 else b""
 
 
 def _together(one: Side, two: Side) -> tuple[str, ...]:
@@ -328,9 +316,12 @@ def _measures(
             graded |= set(plain.values) <= judged.graded
         values = remeasure(half, other, two.plan, measure, items)
         span = None if measure.low is None or measure.high is None else measure.high - measure.low
-        further = None, graded, span, measure.lower_is_better
+        unnamed = {"name": "", "until": None, "lower_is_better": False, "higher_is_better": False}
+        content = measure.model_copy(update=unnamed).model_dump_json()
         for each in values:
-            rows.append(ComparedRow(measure.name, ", ".join(each.labels), each.a, each.b, each.difference, *further))
+            of, difference = ", ".join(each.labels), each.difference
+            row = ComparedRow(measure.name, of, each.a, each.b, difference, None, graded, span, measure.lower_is_better)
+            rows.append(replace(row, figure=(content, each.labels), farthest=each.farthest))
         unpaired += [] if values else [(measure.name, _why_unpaired(one, two, measure))]
     return tuple(rows), tuple(unpaired)
 
@@ -395,16 +386,6 @@ def _scenarios(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[ComparedRo
     for scenario, scorer in sorted(pairs, key=lambda pair: (place(pair[0]), pair[1])):
         mask = (found.columns["scenario"] == scenario) & (found.columns["scorer"] == scorer)
         yield _row(scenario, scorer, found.where(mask), (), True, judged)
-
-
-def _corrected(section: Section, plan: Plan) -> Section:
-    """Return a section whose p-values are corrected for its rows: those of the headline in their order, then Holm's."""
-    given = [row.difference.p for row in section.rows]
-    places = {row.name: place for place, row in enumerate(section.rows)}
-    first = [places[name] for name in _headline(plan) if name in places] if section.kind == "measure" else []
-    corrected, rates = fixed_sequence(given, first), benjamini_hochberg(given)
-    rows = (replace(row, p=p, q=q) for row, p, q in zip(section.rows, corrected, rates, strict=True))
-    return Section(section.kind, tuple(rows))
 
 
 def _headline(plan: Plan) -> list[str]:

@@ -5,6 +5,7 @@ Runs whose scores mean different things are not compared.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -13,7 +14,8 @@ from tripos_compiler.language.changes import are_comparable, find_changes
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.formats import NOTHING, TextColumn, decimals_of, grid
-from tripos_warehouse.report.comparison import LEVEL, ComparedRow, Comparison, Section, Side, check_comparable
+from tripos_warehouse.report.compared_rows import HEADLINE_SHARE, LEVEL, ComparedRow, Equivalence, Section
+from tripos_warehouse.report.comparison import Comparison, Side, check_comparable
 from tripos_warehouse.statistics.intervals import ALIKE, ONE_CLUSTER, ROUNDING
 from tripos_warehouse.views import RunRecord
 
@@ -104,9 +106,10 @@ def _refuse(changed: list[ChangeLine]) -> None:
 TITLES = {"measure": "over all", "metric": "by metric", "scenario": "by scenario"}
 
 
-def verdict(row: ComparedRow, decimals: int = 2, tests: int = 1) -> str:
+def verdict(row: ComparedRow, tests: int = 1, decimals: int = 2) -> str:
     """Return what a row says, in words; it is one of so many `tests`.
 
+    >>> from dataclasses import replace
     >>> from tripos_warehouse.statistics import StatisticResult
     >>> found = StatisticResult(0.31, low=0.12, high=0.5, standard_error=0.09, df=40, p=0.002, n=41, clusters=41)
     >>> made = ComparedRow("RIGHT", "", 7, 7.31, found, 0.004, True)
@@ -114,11 +117,12 @@ def verdict(row: ComparedRow, decimals: int = 2, tests: int = 1) -> str:
     'B is better by 0.31 (0.12 to 0.50)'
     >>> verdict(ComparedRow("OFF", "", 7, 7.31, found, 0.004, True, lower_is_better=True))
     'A is better by 0.31 (0.12 to 0.50)'
+    >>> verdict(replace(made, p=0.08, equivalence=Equivalence(0.4, 0.16, 0.46, 0.16, 0.001, "not worse")))
+    'B is not worse by 0.4 or more (0.16 to 0.46)'
     """
     found = row.difference
     apart = found.value or 0.0
-    ahead = (apart > 0) != row.lower_is_better
-    told = f"{'B' if ahead else 'A'} is {'better' if row.graded else 'higher'} by"
+    told = f"{'B' if row.is_second_ahead else 'A'} is {'better' if row.graded else 'higher'} by"
     size = f"{abs(apart):.{decimals}f}"
     if found.low is None or found.high is None:
         if (found.clusters or 0) < 2:
@@ -131,22 +135,53 @@ def verdict(row: ComparedRow, decimals: int = 2, tests: int = 1) -> str:
         return f"{told} {size}, the same everywhere: no interval"
     # Told from the side that is above, so that the numbers are those of the sentence.
     low, high = (found.low, found.high) if apart > 0 else (-found.high, -found.low)
-    if abs(apart) <= ROUNDING and not found.standard_error:
-        return f"no difference in any of {_count(found.n, 'pair')}; more than {high:.{decimals}f} is ruled out"
+    within = None if row.equivalence is None else _within(row.equivalence, decimals)
     interval = f"{size} ({low:.{decimals}f} to {high:.{decimals}f})"
-    if row.p is not None and row.p < LEVEL:
-        return f"{told} {interval}"
+    if row.is_apart:
+        return f"{told} {interval}" if within is None else f"{told} {interval}; {within}"
+    if within is not None:
+        return within
     if low > 0:
         return f"{told} {interval}, which may be chance among {tests} tests"
-    if row.span is not None and high >= row.span:
-        return "no difference shown; too few items to rule one out"
-    return f"no difference shown; more than {high:.{decimals}f} is ruled out"
+    none = abs(apart) <= ROUNDING and not found.standard_error
+    shown = f"no difference in any of {_count(found.n, 'pair')}" if none else "no difference shown"
+    if row.ruled_out is None:
+        return shown
+    if row.span is not None and row.ruled_out >= row.span:
+        return f"{shown}; too few items to rule one out"
+    return f"{shown}; more than {_rounded_up(row.ruled_out, decimals)} is ruled out"
 
 
-def verdicts(section: Section, decimals: int = 2) -> list[str]:
-    """Return the verdict of each row of a section."""
-    tests = sum(row.difference.p is not None for row in section.rows)
-    return [verdict(row, decimals, tests) for row in section.rows]
+def _within(found: Equivalence, decimals: int) -> str | None:
+    """Return what a row says of its margin, with the 90 % interval of B − A; None of one without an interval."""
+    if found.low is None or found.high is None:
+        return None
+    margin = f"{found.margin:g}"
+    places = max(decimals, len(margin.partition(".")[2]) + 1)
+    interval = f"{found.low:.{places}f} to {found.high:.{places}f}"
+    match found.verdict:
+        case "equivalent":
+            return f"equivalent within {margin} ({interval})"
+        case "not worse":
+            return f"B is not worse by {margin} or more ({interval})"
+        case "different":
+            return f"not shown to be within {margin} ({interval})"
+        case "undecided":
+            return f"undecided within {margin} ({interval})"
+
+
+def _rounded_up(bound: float, decimals: int) -> str:
+    """Return a bound with so many decimals, such that it still holds.
+
+    >>> _rounded_up(0.0301, 2), _rounded_up(0.03, 2)
+    ('0.04', '0.03')
+    """
+    return f"{math.ceil(round(bound * 10**decimals, 6)) / 10**decimals:.{decimals}f}"
+
+
+def verdicts(section: Section, tests: int, decimals: int = 2) -> list[str]:
+    """Return the verdict of each row of a section; each is one of so many `tests`."""
+    return [verdict(row, tests, decimals) for row in section.rows]
 
 
 def render_comparison(comparison: Comparison, width: int = 80) -> list[str]:
@@ -154,12 +189,12 @@ def render_comparison(comparison: Comparison, width: int = 80) -> list[str]:
     lines: list[str] = []
     for section in comparison.sections:
         if section.rows:
-            lines += ["", localized(TITLES[section.kind]), *_table(section, width)]
+            lines += ["", localized(TITLES[section.kind]), *_table(section, comparison.tests, width)]
     lines += ["", *map(localized, notes_of(comparison))]
     return lines
 
 
-def _table(section: Section, width: int) -> Iterable[str]:
+def _table(section: Section, tests: int, width: int) -> Iterable[str]:
     rows = section.rows
     decimals = decimals_of([value for row in rows for value in (row.a, row.b)])
     names = [f"{row.name} ({row.of})" if row.of else row.name for row in rows]
@@ -175,7 +210,7 @@ def _table(section: Section, width: int) -> Iterable[str]:
         TextColumn(localized("items"), tuple(f"{row.difference.clusters:,}" for row in rows), right=True),
     ]
     yield from grid(columns, width)
-    for name, told in zip(names, verdicts(section, decimals), strict=True):
+    for name, told in zip(names, verdicts(section, tests, decimals), strict=True):
         yield f"  {name}{localized(': ')}{localized(told)}"
 
 
@@ -186,10 +221,7 @@ def notes_of(comparison: Comparison) -> Iterable[str]:
         yield from (each.sentence for each in comparison.clusterings)
     else:
         yield f"{pairs}{_count(comparison.items, 'item')}; errors are clustered by item."
-    yield "Intervals are of 95 %; p is corrected for the rows of its table (Holm)."
-    if comparison.first:
-        yield f"The headline is tested first, and the other measures after it: {', '.join(comparison.first)}"
-    yield "q is the false discovery rate (Benjamini and Hochberg)."
+    yield from _family_notes(comparison)
     if comparison.same:
         yield f"{_count(comparison.same, 'pair')} of one and the same result on both sides: left out"
     for side, alone in (("A", comparison.only_a), ("B", comparison.only_b)):
@@ -206,6 +238,24 @@ def notes_of(comparison: Comparison) -> Iterable[str]:
         yield f"scores by {', '.join(comparison.people)} are apart: no part of these figures"
     if comparison.together:
         yield f"one figure of all models of the run, so not compared: {', '.join(comparison.together)}"
+
+
+def _family_notes(comparison: Comparison) -> Iterable[str]:
+    """Yield what p, q and bounds are corrected for."""
+    yield "Intervals are of 95 %, each for itself."
+    if comparison.tests > 1:
+        yield f"p is corrected over all {comparison.tests} figures of these tables (Holm)."
+        yield "q is the false discovery rate among them (Benjamini and Hochberg)."
+        yield "Differences are ruled out for all of them at once."
+    names = ", ".join(comparison.first)
+    if comparison.shares_level:
+        level, part = (f"{each * 100:g}" for each in (LEVEL, LEVEL * HEADLINE_SHARE))
+        first = f"The headline is tested first, with {part} of the {level} %"
+        yield f"{first}; until it is settled, others have the rest: {names}"
+    elif len(comparison.first) > 1:
+        yield f"The headline is tested first, in this order: {names}"
+    if comparison.margins:
+        yield "With a margin, brackets have the 90 % interval of B − A."
 
 
 def _estimated_as_one(comparison: Comparison) -> tuple[str, ...]:

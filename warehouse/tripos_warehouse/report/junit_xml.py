@@ -2,7 +2,8 @@
 
 Of a report there is a test case for every expectation, model and cell, one that is in error where replies did not
 arrive or the run did not finish, and one that fails where scores are undefined. Of a comparison there is one for every
-row, which fails where the second side is worse beyond error, and one skipped for each measure that is not compared.
+row, which fails where the second side is worse beyond error, or of a row with a margin, where it is not shown to be as
+good within it; and one skipped for each measure that is not compared.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from tripos_warehouse.measures import CheckedExpectation, ExpectationOutcome
-from tripos_warehouse.report.comparison import LEVEL, Comparison, Side
+from tripos_warehouse.report.compared_rows import ComparedRow
+from tripos_warehouse.report.comparison import Comparison, Side
 from tripos_warehouse.report.comparison_text import verdicts
 from tripos_warehouse.report.expectation_text import MOCKED, too_few, why_undecided
 from tripos_warehouse.views import RunRecord
@@ -37,14 +39,15 @@ def junit(report: Report) -> str:
 
 
 def comparison_junit(one: Side, two: Side, found: Comparison) -> str:
-    """Return the XML of a comparison, ending in a line feed. A row is a `failure` where the first side is better."""
+    """Return the XML of a comparison, ending in a line feed. A row is a `failure` where the first side is better, or
+    where the sides are not shown to be alike within the margin of the row."""
     cases = []
     for section in found.sections:
-        for row, told in zip(section.rows, verdicts(section), strict=True):
+        for row, told in zip(section.rows, verdicts(section, found.tests), strict=True):
             name = f"{row.name} ({row.of})" if row.of else row.name
             case = _new(two.run, f"compare.{section.kind}", name)
-            if row.graded and told.startswith("A is better") and row.p is not None and row.p < LEVEL:
-                failure = ElementTree.SubElement(case, "failure", {"message": _legal(told), "type": "worse"})
+            if (why := _failure(row)) is not None:
+                failure = ElementTree.SubElement(case, "failure", {"message": _legal(told), "type": why})
                 failure.text = _legal(f"{name}: {told}\nA {row.a:.6g}, B {row.b:.6g}")
             cases.append(case)
     for name, why in found.unpaired:
@@ -53,6 +56,13 @@ def comparison_junit(one: Side, two: Side, found: Comparison) -> str:
         cases.append(case)
     sides = {name: f"{', '.join(side.models)} ({side.run.run_id})" for name, side in (("a", one), ("b", two))}
     return _suite(two.run, cases, sides)
+
+
+def _failure(row: ComparedRow) -> str | None:
+    """Return the kind of failure that a row is, if it is one."""
+    if row.equivalence is not None:
+        return None if row.equivalence.holds else row.equivalence.verdict
+    return "worse" if row.first_is_better else None
 
 
 def _suite(run: RunRecord, cases: Sequence[ElementTree.Element], told: Mapping[str, str]) -> str:

@@ -10,7 +10,8 @@ from tripos_warehouse.formats import Cell, PaperColumn, PaperEstimate, PaperTabl
 from tripos_warehouse.measures import Half, MeasureRow, MeasureTable, mean_of, remeasure_cells
 from tripos_warehouse.query import Connection
 from tripos_warehouse.report.boards import LEAST_ITEMS, LEVEL, Board, Standing, items_by_model
-from tripos_warehouse.report.comparison import Comparison, Section, graded_scores
+from tripos_warehouse.report.compared_rows import Section
+from tripos_warehouse.report.comparison import Comparison, graded_scores
 from tripos_warehouse.report.comparison_text import TITLES, notes_of, verdicts
 from tripos_warehouse.report.pivot_table import ALL, PivotLine, coverage, is_pooled, pivoted
 from tripos_warehouse.report.remarks import CAUTION, unread_remarks
@@ -195,10 +196,11 @@ def board_of_people(board: Board) -> PaperTable:
 def comparison_tables(comparison: Comparison, caption: str, a: str, b: str) -> list[PaperTable]:
     """Return a table for each section of a comparison of the sides called `a` and `b`."""
     notes = (f"A: {a}.", f"B: {b}.", *notes_of(comparison))
-    return [_section(section, caption, notes) for section in comparison.sections if section.rows]
+    tests = comparison.tests
+    return [_section(section, tests, caption, notes) for section in comparison.sections if section.rows]
 
 
-def _section(section: Section, caption: str, notes: Sequence[str]) -> PaperTable:
+def _section(section: Section, tests: int, caption: str, notes: Sequence[str]) -> PaperTable:
     rows = section.rows
     decimals = decimals_of([value for row in rows for value in (row.a, row.b)])
     differences = [row.difference for row in rows]
@@ -213,7 +215,7 @@ def _section(section: Section, caption: str, notes: Sequence[str]) -> PaperTable
         PaperColumn("q", tuple(_p(row.q) for row in rows)),
         PaperColumn("pairs", tuple(each.n for each in differences)),
         PaperColumn("items", tuple(each.clusters for each in differences)),
-        PaperColumn("verdict", tuple(verdicts(section, decimals))),
+        PaperColumn("verdict", tuple(verdicts(section, tests, decimals))),
     )
     return PaperTable(f"comparison-{section.kind}", f"{caption}: {TITLES[section.kind]}", columns, tuple(notes))
 

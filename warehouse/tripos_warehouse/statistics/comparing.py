@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -183,30 +184,42 @@ def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
     return found
 
 
-def fixed_sequence(p_values: Sequence[float | None], first: Sequence[int] = ()) -> list[float | None]:
-    """p-values of which those at the places `first` are tested in that order, each at the whole level, and the others
-    after Holm once all of these are significant (Maurer, Hothorn and Lehmacher 1995; Wiens 2003).
+def fixed_sequence(
+    p_values: Sequence[float | None], first: Sequence[int] = (), share: float = 1.0
+) -> list[float | None]:
+    """p-values of which those at the places `first` are tested in that order, with the `share` of the level, and the
+    others after Holm, with the rest of it. Once the first ones are all significant, the others have the whole level;
+    once the others are, the first ones have it (the fallback procedure: Wiens 2003; Bretz et al. 2009).
 
-    So what was declared beforehand pays nothing for what else is measured, and the risk of a single false one among
-    all stays below the level. A corrected p-value is no less than those that are tested before it. Missing ones stay,
-    and are passed over.
+    With the whole share, what was declared beforehand pays nothing for what else is measured, and nothing else is
+    significant without it (Maurer, Hothorn and Lehmacher 1995). The risk of a single false one among all stays below
+    the level, however the tests depend on each other. Missing ones stay, and are passed over.
 
     >>> [round(p, 3) for p in fixed_sequence([0.01, 0.04, 0.03], [1])]
     [0.04, 0.04, 0.04]
     >>> [round(p, 3) for p in fixed_sequence([0.03, 0.02, 0.001], [2])]
     [0.04, 0.04, 0.001]
+    >>> [round(p, 3) for p in fixed_sequence([0.001, 0.3, 0.02], [1], 0.8)]
+    [0.01, 0.3, 0.1]
     """
     found: list[float | None] = [None] * len(p_values)
+    first = [place for place in dict.fromkeys(first) if p_values[place] is not None]
+    rest = [place for place, p in enumerate(p_values) if p is not None and place not in first]
+    rest.sort(key=lambda place: (p_values[place], place))
     least = 0.0
-    for place in dict.fromkeys(first):
-        p = p_values[place]
-        if p is not None:
-            least = max(least, p)
-            found[place] = least
-    rest = [place for place in range(len(p_values)) if place not in set(first)]
-    for place, corrected in zip(rest, holm([p_values[place] for place in rest]), strict=True):
-        found[place] = None if corrected is None else max(least, corrected)
+    while first or rest:
+        of_first = (share if rest else 1.0) if first else 0.0
+        next_first = _with_part(p_values[first[0]], of_first) if first else math.inf
+        next_rest = _with_part(p_values[rest[0]], 1 - of_first) * len(rest) if rest else math.inf
+        place = first.pop(0) if next_first <= next_rest else rest.pop(0)
+        least = max(least, min(next_first, next_rest, 1.0))
+        found[place] = least
     return found
+
+
+def _with_part(p: float | None, part: float) -> float:
+    """Return a p-value that is tested with a part of the level, as one of the whole level."""
+    return p / part if p is not None and part > 0 else math.inf
 
 
 @dataclass(frozen=True)

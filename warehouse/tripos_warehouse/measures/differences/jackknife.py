@@ -74,6 +74,8 @@ class Remeasured:
     a: float
     b: float
     difference: StatisticResult
+    farthest: float | None = None
+    """The largest difference of a group of items, in either direction, if the groups show one."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,8 @@ def remeasure(
         base = StatisticResult(b.value - a.value, n=min(a.n, b.n), clusters=min(a.items, b.items))
         labels = tuple(dimension_label(plan, name, value) for name, value in zip(measure.by, cell, strict=True))
         why = reason or _cut_off(measure, a, b)
-        found.append(Remeasured(labels, a.value, b.value, _with_error(base, cell, without, why, _ends(measure), bent)))
+        difference = _with_error(base, cell, without, why, _ends(measure), bent)
+        found.append(Remeasured(labels, a.value, b.value, difference, _farthest(base, cell, without)))
     return found
 
 
@@ -232,6 +235,16 @@ def _with_error(
     if bent and abs((many - 1) * (mean - (base.value or 0.0))) > MOST_MOVED * error:
         return base.without_interval(BY_CHANCE)
     return with_t(base, error, many - 1) if ends is None else bounded(base, error, many - 1, ends, null=0.0)
+
+
+def _farthest(
+    base: StatisticResult, cell: Cell, without: Sequence[Mapping[Cell, tuple[_Value, _Value]]]
+) -> float | None:
+    """Return the largest difference of a group: its pseudo-value G D − (G − 1) D(g) (Tukey 1958)."""
+    if not without or any(cell not in each for each in without):
+        return None
+    many, whole = len(without), base.value or 0.0
+    return max(abs(many * whole - (many - 1) * (b.value - a.value)) for a, b in (each[cell] for each in without))
 
 
 def _cut_off(measure: Measure, *values: _Value) -> str | None:

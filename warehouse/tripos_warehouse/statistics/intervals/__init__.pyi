@@ -23,6 +23,11 @@ from .means import (
 from .medians import (
     weighted_medians as weighted_medians,
 )
+from .one_sided import (
+    negated as negated,
+    p_of_above as p_of_above,
+    upper_bound as upper_bound,
+)
 from .resampling import (
     bootstrap as bootstrap,
     bootstrap_mean as bootstrap_mean,
