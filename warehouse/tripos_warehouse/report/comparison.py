@@ -19,9 +19,14 @@ from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports import metric_weights
 from tripos_warehouse.measures import (
+    INTERRUPTED,
+    OF_TWO_RUNS,
+    TOO_FAR_APART,
+    UNFOLLOWED,
     Half,
     aggregates,
     evaluate_or_tell,
+    followed_difference,
     items_beside_numbers,
     mean_of,
     paired_mean_of,
@@ -81,6 +86,8 @@ class ComparedRow:
     span: float | None = None
     lower_is_better: bool = False
     q: float | None = None
+    by_sequence: bool = False
+    """Whether the difference, its interval and its p-value are those of a confidence sequence that a run followed."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +121,19 @@ class Comparison:
     """The measures that people correct."""
     clusterings: tuple[Clustering, ...] = ()
     """What errors cluster by, where items were drawn together."""
+    stopped: bool = False
+    """Whether a model of a side did not see all items, since its run stopped when it was settled."""
+    interrupted: bool = False
+    """Whether the run of a side was to stop then, and was stopped before."""
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What is to be known of rows whose run looked at them after every item."""
+        rows = [row for section in self.sections for row in section.rows if row.by_sequence]
+        names = ", ".join(dict.fromkeys(row.name for row in rows))
+        told = f"{names}: B − A, its interval and p are those of a confidence sequence, which hold whenever a run stops"
+        cautions = {told: bool(rows), TOO_FAR_APART: self.stopped, INTERRUPTED: self.interrupted}
+        return tuple(each for each, holds in cautions.items() if holds)
 
 
 @dataclass(frozen=True)
@@ -157,7 +177,7 @@ def compare(one: Side, two: Side, *, by_judge: bool = True) -> Comparison:
         Section("metric", tuple(_metrics(two.plan, of_replies, judged))),
         Section("scenario", tuple(_scenarios(two.plan, of_replies, judged))),
     ]
-    corrected = tuple(_corrected(section, two.plan) for section in sections)
+    corrected = tuple(_corrected(_as_followed(section, one, two), two.plan) for section in sections)
     people = tuple(sorted({name for side in (one, two) for name in people_apart(side.connection, side.plan)}))
     first = tuple(name for name in _headline(two.plan) if name in {row.name for row in measures})
     by_people = tuple(each.name for each in two.plan.measures if each.corrected)
@@ -175,6 +195,8 @@ def compare(one: Side, two: Side, *, by_judge: bool = True) -> Comparison:
         first,
         by_people,
         clusterings_of(two.connection, two.plan),
+        stopped=any(_stopped(side) for side in (one, two)),
+        interrupted=any(side.run.interrupted for side in (one, two)),
     )
 
 
@@ -395,6 +417,37 @@ def _scenarios(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[ComparedRo
     for scenario, scorer in sorted(pairs, key=lambda pair: (place(pair[0]), pair[1])):
         mask = (found.columns["scenario"] == scenario) & (found.columns["scorer"] == scorer)
         yield _row(scenario, scorer, found.where(mask), (), True, judged)
+
+
+def _stopped(side: Side) -> bool:
+    return bool(side.run.stopped_models & set(side.models))
+
+
+def _as_followed(section: Section, one: Side, two: Side) -> Section:
+    """Return a section with the differences of the sequences that the run of both sides followed. No test for a fixed
+    number of items holds of others whose run stopped when it was settled: their size is not told."""
+    alone = one.run.run_id == two.run.run_id
+    pair = (two.models[0], one.models[0]) if alone and len(one.models) == len(two.models) == 1 else None
+    dimensions = {measure.name: measure.by for measure in two.plan.measures}
+    cells: dict[tuple[str, str], dict[str, str | None]] = {}
+    for each in one.run.settled_figures if section.kind == "measure" else ():
+        by, places = each.get("by") or {}, dimensions.get(each["name"], ())
+        if by.keys() == set(places):
+            cells[each["name"], ", ".join(dimension_label(two.plan, name, by[name]) for name in places)] = by
+    rows = []
+    for row in section.rows:
+        cell = cells.get((row.name, row.of))
+        found = None
+        if pair is not None and cell is not None:
+            found = followed_difference(one.run, row.name, *pair, cell)
+        if found is not None:
+            rows.append(replace(row, difference=replace(found, n=row.difference.n), by_sequence=True))
+        elif _stopped(one) or _stopped(two):
+            untold = StatisticResult.undefined(UNFOLLOWED if alone else OF_TWO_RUNS, n=row.difference.n)
+            rows.append(replace(row, difference=replace(untold, clusters=row.difference.clusters)))
+        else:
+            rows.append(row)
+    return Section(section.kind, tuple(rows))
 
 
 def _corrected(section: Section, plan: Plan) -> Section:

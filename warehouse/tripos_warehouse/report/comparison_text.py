@@ -116,7 +116,9 @@ def verdict(row: ComparedRow, decimals: int = 2, tests: int = 1) -> str:
     'A is better by 0.31 (0.12 to 0.50)'
     """
     found = row.difference
-    apart = found.value or 0.0
+    if found.value is None:
+        return f"not compared: {found.reason}"
+    apart = found.value
     ahead = (apart > 0) != row.lower_is_better
     told = f"{'B' if ahead else 'A'} is {'better' if row.graded else 'higher'} by"
     size = f"{abs(apart):.{decimals}f}"
@@ -167,7 +169,7 @@ def _table(section: Section, width: int) -> Iterable[str]:
         TextColumn(localized(section.kind), tuple(names)),
         TextColumn("A", tuple(f"{row.a:.{decimals}f}" for row in rows), right=True),
         TextColumn("B", tuple(f"{row.b:.{decimals}f}" for row in rows), right=True),
-        TextColumn("B − A", tuple(f"{row.difference.value or 0.0:+.{decimals}f}" for row in rows), right=True),
+        TextColumn("B − A", tuple(_signed(row.difference.value, decimals) for row in rows), right=True),
         TextColumn("error", tuple(_figure(row.difference.standard_error, decimals) for row in rows), right=True),
         TextColumn("p", tuple(_p(row.p) for row in rows), right=True),
         TextColumn("q", tuple(_p(row.q) for row in rows), right=True),
@@ -187,6 +189,7 @@ def notes_of(comparison: Comparison) -> Iterable[str]:
     else:
         yield f"{pairs}{_count(comparison.items, 'item')}; errors are clustered by item."
     yield "Intervals are of 95 %; p is corrected for the rows of its table (Holm)."
+    yield from comparison.cautions
     if comparison.first:
         yield f"The headline is tested first, and the other measures after it: {', '.join(comparison.first)}"
     yield "q is the false discovery rate (Benjamini and Hochberg)."
@@ -209,11 +212,21 @@ def notes_of(comparison: Comparison) -> Iterable[str]:
 
 
 def _estimated_as_one(comparison: Comparison) -> tuple[str, ...]:
-    """Return the measures whose difference is not that of the values of both sides."""
+    """Return the measures whose difference is not that of the values of both sides, since people correct them."""
     rows = [row for section in comparison.sections for row in section.rows]
     return tuple(
-        dict.fromkeys(row.name for row in rows if abs((row.difference.value or 0.0) - (row.b - row.a)) > ROUNDING)
+        dict.fromkeys(
+            row.name
+            for row in rows
+            if row.difference.value is not None
+            and not row.by_sequence
+            and abs(row.difference.value - (row.b - row.a)) > ROUNDING
+        )
     )
+
+
+def _signed(value: float | None, decimals: int) -> str:
+    return NOTHING if value is None else f"{value:+.{decimals}f}"
 
 
 def _figure(value: float | None, decimals: int) -> str:

@@ -207,7 +207,11 @@ def _section(section: Section, caption: str, notes: Sequence[str]) -> PaperTable
         PaperColumn("A", tuple(row.a for row in rows), decimals),
         PaperColumn("B", tuple(row.b for row in rows), decimals),
         PaperColumn(
-            "B − A", tuple(PaperEstimate(each.value or 0.0, each.low, each.high) for each in differences), decimals
+            "B − A",
+            tuple(
+                None if each.value is None else PaperEstimate(each.value, each.low, each.high) for each in differences
+            ),
+            decimals,
         ),
         PaperColumn("p", tuple(_p(row.p) for row in rows)),
         PaperColumn("q", tuple(_p(row.q) for row in rows)),
