@@ -53,6 +53,11 @@ def test_a_difference_is_that_of_the_sequence_wherever_it_is_shown(sums: Path, t
         shown = plain(tripos(*verb).out)
         assert STOPPED_EARLY in shown, verb
         assert TOO_FAR_APART in shown, verb
+    tables = tripos("report", "--format", "markdown").out
+    assert STOPPED_EARLY in tables
+    accuracy, by_level = tables.split("### by_level", 1)
+    assert "**" in accuracy, "the sequence found it"
+    assert "**" not in by_level, "and followed no level"
     rows = list(csv.DictReader(tripos("compare", "--format", "csv").out.splitlines()))
     assert [each["difference"] for each in rows[1:]] == [""] * len(others)
     assert "—" in tripos("compare", "--format", "markdown").out

@@ -112,6 +112,7 @@ from .stopped import (
     UNFOLLOWED as UNFOLLOWED,
     followed_difference as followed_difference,
     mean_of_run as mean_of_run,
+    text_of as text_of,
 )
 from .unread import (
     with_unread as with_unread,

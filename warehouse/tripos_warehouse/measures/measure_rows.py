@@ -8,7 +8,7 @@ from typing import Any
 
 from tripos_compiler.plan import Measure
 from tripos_compiler.source import dataclass
-from tripos_warehouse.measures.stopped import SEQUENCE, UNFOLLOWED
+from tripos_warehouse.measures.stopped import SEQUENCE, UNFOLLOWED, text_of
 from tripos_warehouse.views import RunRecord
 
 OF_CORRECTED = ("judged", "judged_low", "judged_high", "power")
@@ -146,7 +146,7 @@ def as_told(run: RunRecord, table: MeasureTable, *, by_people: bool = False) -> 
     kept = [each for each in followed if each["kind"] == "measure" and each["name"] == table.measure.name]
     found = {(each["model"], tuple(each["by"].get(name) for name in table.measure.by)): each for each in kept}
     rows = (
-        _row(row, found.get((row.model, tuple(map(_text, row.by))))) if row.model in early else row
+        _row(row, found.get((row.model, tuple(map(text_of, row.by))))) if row.model in early else row
         for row in table.rows
     )
     return replace(table, rows=tuple(rows))
@@ -172,7 +172,3 @@ def _row(row: MeasureRow, followed: Mapping[str, Any] | None) -> MeasureRow:
         return replace(bare, reason=told)
     half = max(row.value - low, high - row.value)
     return replace(bare, interval_low=low, interval_high=high, half_width=half, method=SEQUENCE, reason=None)
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)

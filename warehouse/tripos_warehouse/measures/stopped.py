@@ -3,6 +3,7 @@ be told of them are those of their confidence sequences."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 from tripos_warehouse.statistics import StatisticResult
 from tripos_warehouse.views import RunRecord
 
+CLOSE = 1e-9
+"""Means that are closer than this are equal: rounding makes such differences."""
 SEQUENCE = "sequence"
 """The method of an interval that a confidence sequence gives."""
 STOPPED_EARLY = "stopped early: intervals are those of confidence sequences, which hold whenever a run stops"
@@ -24,18 +27,25 @@ OF_TWO_RUNS = "a run stopped when it was settled, and no sequence follows a diff
 
 
 def followed_difference(
-    run: RunRecord, measure: str, first: str, second: str, by: Mapping[str, str | None] | None = None
+    run: RunRecord,
+    measure: str,
+    first: str,
+    second: str,
+    by: Mapping[str, str | None] | None = None,
+    mean: float | None = None,
 ) -> StatisticResult | None:
     """Return how far `first` is above `second` in a measure by the sequence of their differences, in the cell `by` of
     one that goes by something: the estimate, the 95 % interval and the p-value, all of which hold whenever a run stops,
-    and the items. `None` if the run followed no such sequence."""
+    and the items. `None` if the run followed no such sequence, or none with this `mean`, if that is given."""
     for each in run.settled_figures:
         if each["kind"] != "comparison" or each["name"] != measure or (each.get("by") or {}) != (by or {}):
             continue
-        if (each["model"], each["other"]) == (first, second):
-            return _result(each, 1)
-        if (each["model"], each["other"]) == (second, first):
-            return _result(each, -1)
+        pair = each["model"], each["other"]
+        if pair in ((first, second), (second, first)):
+            sign = 1 if pair == (first, second) else -1
+            own = each["mean"]
+            if mean is None or (own is not None and math.isclose(sign * own, mean, rel_tol=CLOSE, abs_tol=CLOSE)):
+                return _result(each, sign)
     return None
 
 
@@ -45,6 +55,11 @@ def mean_of_run(run: RunRecord, model: str, found: StatisticResult) -> Statistic
     if model not in run.stopped_models:
         return found
     return replace(found.without_interval(found.reason or UNFOLLOWED), standard_error=None)
+
+
+def text_of(value: Any) -> str | None:
+    """Return the value of a dimension as the figures of a run have it."""
+    return None if value is None else str(value)
 
 
 def _result(followed: Mapping[str, Any], sign: int) -> StatisticResult:

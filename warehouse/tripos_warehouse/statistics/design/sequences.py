@@ -41,8 +41,8 @@ further out than need be by up to one step."""
 WARM_UP = 20
 """The values that an asymptotic sequence waits for: fewer say too little of their own variance."""
 SHRINKAGE = 3.0
-"""How far the mean of a sequence that ruled a value out is moved back toward it: by this over z², where z is its distance
-in standard errors."""
+"""How far the mean of a sequence that ruled a value out is moved back toward it: by this over z², where z is its
+distance in standard errors."""
 PLANNED = 100
 """The number of values at which an asymptotic sequence is narrowest beside those at other numbers."""
 
