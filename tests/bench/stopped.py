@@ -32,7 +32,7 @@ FOUR = ((0.0, 0.0, 0.0, 0.0), (0.0, 0.02, 0.04, 0.06), (0.0, 0.0, 0.15, 0.15))
 
 @dataclass(frozen=True)
 class ToldDifference:
-    """What a run tells of two models: the plain mean, the estimate, the interval, and whether it stopped for it."""
+    """The figures that a run tells of two models: the plain mean, the estimate, the interval, and whether it stopped for it."""
 
     mean: float
     estimate: float

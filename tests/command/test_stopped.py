@@ -64,7 +64,7 @@ def test_a_difference_is_that_of_the_sequence_wherever_it_is_shown(sums: Path, t
 
 
 def test_a_pair_that_saw_all_items_is_not_shrunk_and_holds_what_the_run_said(sums: Path, tripos: Command) -> None:
-    """Of three models two are alike: these go on to the last item, and are no more apart than while they were asked."""
+    """Two of three models are alike: these go on to the last item, and are no more apart than while they were asked."""
     models = "mock/student-60-0:a,mock/student-60-0:b,mock/student-0-0"
     run(tripos, "--until", "settled", models=models)
     told = settled(tripos)

@@ -127,7 +127,7 @@ def test_a_clear_difference_is_settled_with_few_items() -> None:
 
 
 def test_a_run_that_stopped_tells_sizes_nearer_to_the_truth_than_its_means() -> None:
-    """Of differences that most runs find, and of one that few find: there no estimate can know that it was luck."""
+    """Most runs find the first difference, and few the second: there no estimate can know that it was luck."""
     for truth, most in ((0.1, 0.4), (0.03, 0.75)):
         told = [each.differences[0] for each in stopped_runs(0.9, (0.0, truth), 60)]
         early = [each for each in told if each.stopped]

@@ -87,7 +87,7 @@ class ComparedRow:
     lower_is_better: bool = False
     q: float | None = None
     by_sequence: bool = False
-    """Whether the difference, its interval and its p-value are those of a confidence sequence that a run followed."""
+    """True if the difference, its interval and its p-value are those of a confidence sequence that a run followed."""
 
 
 @dataclass(frozen=True)
@@ -122,13 +122,13 @@ class Comparison:
     clusterings: tuple[Clustering, ...] = ()
     """What errors cluster by, where items were drawn together."""
     stopped: bool = False
-    """Whether a model of a side did not see all items, since its run stopped when it was settled."""
+    """True if a model of a side did not see all items, since its run stopped when it was settled."""
     interrupted: bool = False
-    """Whether the run of a side was to stop then, and was stopped before."""
+    """True if the run of a side was to stop then, and was stopped before."""
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """What is to be known of rows whose run looked at them after every item."""
+        """The sentences on rows of a run that looked at its models after every item."""
         rows = [row for section in self.sections for row in section.rows if row.by_sequence]
         names = ", ".join(dict.fromkeys(row.name for row in rows))
         told = f"{names}: B − A, its interval and p are those of a confidence sequence, which hold whenever a run stops"

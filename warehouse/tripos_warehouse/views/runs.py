@@ -73,7 +73,7 @@ class RunRecord:
     """`1/3` for the first of three parts of the items; `None` for all of them."""
 
     until_settled: bool = False
-    """Whether it was to stop when it is settled."""
+    """True if it was to stop when it is settled."""
     settled: dict[str, Any] | None = None
     """Of a run that stops when it is settled: its rule, how many of how many items it took, and every figure that it
     followed."""
