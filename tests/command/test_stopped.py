@@ -7,6 +7,7 @@ import csv
 import json
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -61,6 +62,9 @@ def test_a_difference_is_that_of_the_sequence_wherever_it_is_shown(sums: Path, t
     rows = list(csv.DictReader(tripos("compare", "--format", "csv").out.splitlines()))
     assert [each["difference"] for each in rows[1:]] == [""] * len(others)
     assert "—" in tripos("compare", "--format", "markdown").out
+    tripos("compare", "--junit", "compare.xml")
+    suite = ElementTree.parse(sums / "compare.xml").getroot()[0]
+    assert (suite.get("failures"), suite.get("skipped")) == ("1", str(len(others)))
 
 
 def test_a_pair_that_saw_all_items_is_not_shrunk_and_holds_what_the_run_said(sums: Path, tripos: Command) -> None:
