@@ -5,9 +5,10 @@
 Runs of two models over at most 300 items stop once the sequence of their differences rules 0 out. A line for each true
 difference says how many stop, after how many items, what these tell on average as the plain mean and as the estimate of
 the sequence (the side that is above positive), and the root of the mean squared error of both; then the mean of what
-all runs tell, also those that go on to the last item, and how often the interval holds the difference. Then, of fewer
-runs, how often the interval of a model's own mean holds that of all its items. Last come runs of four models, each of
-which is asked until Holm's correction tells it from all others.
+all runs tell, also those that go on to the last item, and how often the interval holds the difference. Then how large
+the error of those that stop is beside the true difference, by how far the mean is moved back. Then, of fewer runs, how
+often the interval of a model's own mean holds that of all its items. Last come runs of four models, each of which is
+asked until Holm's correction tells it from all others.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from tripos_warehouse.statistics.design import BettingSequence
 from tripos_warehouse.statistics.ratings import Floats
 
 ITEMS, STEPS, RUNS = 300, 200, 400
+SHRINKAGES = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0)
 TRUTHS = {0.5: (0.0, 0.01, 0.03, 0.1, 0.2), 0.9: (0.0, 0.01, 0.03, 0.1, 0.2)}
 FOUR = ((0.0, 0.0, 0.0, 0.0), (0.0, 0.02, 0.04, 0.06), (0.0, 0.0, 0.15, 0.15))
 
@@ -36,6 +38,8 @@ class ToldDifference:
 
     mean: float
     estimate: float
+    others: tuple[float, ...]
+    """The estimates with each of `SHRINKAGES`."""
     low: float
     high: float
     items: int
@@ -89,7 +93,8 @@ def _told(sequence: BettingSequence, items: int) -> ToldDifference:
     mean, low, high = sequence.mean or 0.0, *sequence.interval(LEVEL)
     stopped = sequence.n < items
     estimate = (sequence.estimate(0.0, LEVEL) or 0.0) if stopped else mean
-    return ToldDifference(mean, estimate, low, high, sequence.n, stopped)
+    others = tuple(sequence.estimate(0.0, LEVEL, each) or 0.0 for each in SHRINKAGES)
+    return ToldDifference(mean, estimate, others, low, high, sequence.n, stopped)
 
 
 def simulated(
@@ -112,6 +117,8 @@ def root(values: Sequence[float]) -> float:
 
 def main(runs: int) -> None:
     """Print all of it."""
+    beside: list[list[float]] = []
+    stops: list[int] = []
     for chance, truths in TRUTHS.items():
         for truth in truths:
             made = simulated(chance, (0.0, truth), runs)
@@ -125,6 +132,10 @@ def main(runs: int) -> None:
             errors = [root([getattr(each, name) - truth for each in early]) for name in ("mean", "estimate")]
             every = [float(np.mean([getattr(each, name) for each in told])) for name in ("mean", "estimate")]
             held = np.mean([holds(each, truth) for each in told])
+            if truth and early:
+                columns = zip(*(each.others for each in early), strict=True)
+                beside.append([root([value - truth for value in column]) / truth for column in columns])
+                stops.append(len(early))
             print(
                 f"{chance:g} less {truth:g}: {100 * len(early) / runs:.1f} % stop, after"
                 f" {np.mean([each.items for each in early] or [0]):.0f} items; told {plain:.3f}, {ours:.3f};"
@@ -132,6 +143,9 @@ def main(runs: int) -> None:
                 f" interval holds {100 * held:.1f} %",
                 flush=True,
             )
+    shares = np.exp(np.average(np.log(beside), axis=0, weights=stops))
+    told_shares = ", ".join(f"{each:g}: {share:.2f}" for each, share in zip(SHRINKAGES, shares, strict=True))
+    print(f"error beside the difference, geometric mean over runs that stop, moved back by {told_shares}", flush=True)
     for chance in TRUTHS:
         made = simulated(chance, (0.0, 0.1), max(1, runs // 2), follows_means=True)
         print(f"{chance:g} less 0.1: means of models {100 * np.mean([each.held for each in made]):.1f} %", flush=True)
