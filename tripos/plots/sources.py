@@ -78,6 +78,11 @@ class PictureSource:
         )
         return (self.words["caution"],) if told else ()
 
+    @property
+    def stopped(self) -> tuple[str, ...]:
+        """A note where a model did not see all items, since the run stopped when it was settled."""
+        return (self.words["stopped"],) if self.run.stopped_models & set(self.models) else ()
+
     def label(self, dimension: str, value: object) -> str:
         """Return the title of a value in the language of the picture, where the plan has one."""
         return dimension_label(self.plan, dimension, value, self.options.language)

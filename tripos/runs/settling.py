@@ -166,6 +166,13 @@ class RunSettler:
 
         return [1.0 if p is None else p for p in holm([each.sequence.p(0.0) for each in self.versus])]
 
+    def _estimate(self, each: Versus) -> float | None:
+        """Return the size of a difference: its mean, moved back where the run stopped for the size itself."""
+        low, high = each.sequence.interval(LEVEL)
+        if self.rule.margin is None and each.sequence.n < len(each.figure.cases[each.cell]):
+            return each.sequence.estimate(0.0, LEVEL)
+        return None if each.sequence.mean is None else min(max(each.sequence.mean, low), high)
+
     @property
     def sequences(self) -> int:
         """The sequences that it follows."""
@@ -208,12 +215,12 @@ class RunSettler:
         figures = [each.told() for each in self.followed.values()]
         for each, p in zip(self.versus, self._corrected(), strict=True):
             alone = each.sequence.p(0.0)
-            level = LEVEL / len(self.versus)
-            low, high = each.sequence.interval(level)
+            low, high = each.sequence.interval(LEVEL)
             where: dict[str, Any] = {"name": each.name, "model": each.model, "other": each.other}
             where |= {"by": each.by} if each.by else {}
-            found = {"value": each.sequence.mean, "low": low, "high": high, "level": level, "p": p, "p_alone": alone}
             count = {"items": each.sequence.n, "of": len(each.figure.cases[each.cell])}
+            sizes = {"value": self._estimate(each), "mean": each.sequence.mean}
+            found = {**sizes, "low": low, "high": high, "level": LEVEL, "p": p, "p_alone": alone}
             figures.append({"kind": "comparison", **where, **count, **found, "settled": p <= LEVEL})
         rule = {
             "until": "spec" if self.rule.declared else "settled",

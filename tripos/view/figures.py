@@ -9,6 +9,7 @@ from typing import Any
 
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.measures import SEQUENCE
 from tripos_warehouse.query import Connection
 from tripos_warehouse.report import Board, Section, board_notes, verdicts
 from tripos_warehouse.views import RunRecord, get_plan
@@ -29,6 +30,7 @@ def section_json(section: Section, tests: int) -> dict[str, Any]:
                 "high": row.difference.high,
                 "p": row.p,
                 "q": row.q,
+                "method": SEQUENCE if row.by_sequence else None,
                 "lower_is_better": row.lower_is_better,
                 "verdict": said,
             }

@@ -395,5 +395,6 @@ class ViewFiles:
             "only_a": made.only_a,
             "only_b": made.only_b,
             "unpaired": [{"name": name, "reason": reason} for name, reason in made.unpaired],
+            "cautions": list(made.cautions),
             "sections": [section_json(section, made.tests) for section in made.sections],
         }

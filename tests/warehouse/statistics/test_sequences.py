@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.optimize import minimize_scalar
 
 from tests.bench.settled import BOUNDED, ITEMS, LEVEL, errors, left, replay, simulated
+from tests.bench.stopped import holds, root, simulated as stopped_runs
 from tripos_warehouse.statistics.design import AsymptoticSequence, BettingSequence, mean_sequence
 from tripos_warehouse.statistics.design.sequences import rho_squared
 
@@ -123,3 +124,46 @@ def test_a_clear_difference_is_settled_with_few_items() -> None:
     found = replay("far apart", first, last, 1.0)
     assert (found.decision, found.wrong, found.undecided) == (1, 0, 0)
     assert found.cost < 0.2
+
+
+def test_a_run_that_stopped_tells_sizes_nearer_to_the_truth_than_its_means() -> None:
+    """Most runs find the first difference, and few the second: there no estimate can know that it was luck."""
+    for truth, most in ((0.1, 0.4), (0.03, 0.75)):
+        told = [each.differences[0] for each in stopped_runs(0.9, (0.0, truth), 60)]
+        early = [each for each in told if each.stopped]
+        assert len(early) >= 8
+        above = [float(np.mean([abs(getattr(each, name)) for each in early])) - truth for name in ("mean", "estimate")]
+        assert above[0] > 0.02
+        assert abs(above[1]) < most * above[0]
+        errors = [root([getattr(each, name) - truth for each in early]) for name in ("mean", "estimate")]
+        assert errors[1] < 0.7 * errors[0]
+        assert np.mean([holds(each, truth) for each in told]) >= 0.95
+        for each in early:
+            assert each.low < each.estimate < each.high
+            assert (each.estimate > 0) == (each.low >= 0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.5, 1.0]), min_size=1, max_size=40), st.sampled_from([0.0, 0.25]))
+def test_an_estimate_lies_in_its_interval_on_the_side_that_was_found(values: list[float], null: float) -> None:
+    sequence, mirrored = (
+        BettingSequence((-1, 1), planned=60, steps=200),
+        BettingSequence((-1, 1), planned=60, steps=200),
+    )
+    for value in values:
+        sequence.add(value)
+        mirrored.add(-value)
+        estimate, (low, high) = sequence.estimate(null), sequence.interval()
+        assert estimate is not None and sequence.mean is not None
+        assert low <= estimate <= high
+        assert mirrored.estimate(-null) == pytest.approx(-estimate)
+        if sequence.p(null) <= LEVEL:
+            assert (estimate > null) == (low >= null - 1e-9)
+            nearest = min(abs(low - null), abs(high - null))  # an earlier interval may be past the mean
+            assert abs(estimate - null) <= max(abs(sequence.mean - null), nearest + 0.01)
+        elif low < sequence.mean < high:
+            assert estimate == pytest.approx(sequence.mean, abs=0.01)
+
+
+def test_an_estimate_without_values_is_none() -> None:
+    assert BettingSequence((0, 1)).estimate() is None

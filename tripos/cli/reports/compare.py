@@ -26,6 +26,7 @@ from tripos_compiler.diagnostics import localized, nearest
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.formats import fold
+from tripos_warehouse.measures import SEQUENCE
 from tripos_warehouse.query import Connection
 from tripos_warehouse.report import (
     CAUTION,
@@ -130,7 +131,6 @@ def _head(one: Side, two: Side, changed: list[ChangeLine]) -> list[str]:
         lines.append(f"{letter}  {', '.join(side.models)}  ({side.run.run_id})")
     if any(model.startswith(PROVING) for side in (one, two) for model in side.models):
         lines += ["", *fold(localized(CAUTION), terminal_width())]
-    lines += [each for told in _cautions(one, two) for each in ("", *fold(localized(told), terminal_width()))]
     if one.run.run_id != two.run.run_id:
         lines += ["", "changed in between:"] if changed else ["", "nothing of the spec changed in between"]
         lines += [f"  {'!' if each.scoring else ' '} {each}" for each in changed[:MOST_CHANGES]]
@@ -139,17 +139,6 @@ def _head(one: Side, two: Side, changed: list[ChangeLine]) -> list[str]:
         if any(each.scoring for each in changed):
             lines.append("  ! scores before and after mean different things")
     return lines
-
-
-def _cautions(one: Side, two: Side) -> list[str]:
-    """Return why p-values and intervals say less than they seem to."""
-    runs = {side.run.run_id: side.run for side in (one, two)}
-    return [
-        f"run {name} stopped when it was settled: intervals and p-values here are for a number of items that was fixed"
-        " before, and promise too much"
-        for name, run in runs.items()
-        if run.stopped_early
-    ]
 
 
 def _fit(line: str) -> list[str]:
@@ -179,7 +168,7 @@ def _data(one: Side, two: Side, changed: list[ChangeLine], found: Comparison) ->
         "unpaired": [{"name": name, "reason": why} for name, why in found.unpaired],
         "together": list(found.together),
         "people": list(found.people),
-        "cautions": _cautions(one, two),
+        "cautions": list(found.cautions),
         "tests": found.tests,
         "headline": list(found.first),
         "notes": list(notes_of(found)),
@@ -203,6 +192,8 @@ def _data(one: Side, two: Side, changed: list[ChangeLine], found: Comparison) ->
                 "q": row.q,
                 "ruled_out": row.ruled_out,
                 **_equivalence(row.equivalence),
+                "method": SEQUENCE if row.by_sequence else None,
+                "reason": row.difference.reason,
                 "verdict": told,
             }
             for section in found.sections

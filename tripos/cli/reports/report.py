@@ -195,7 +195,7 @@ def _best_values(store: Store, report: Report) -> frozenset[BestValue]:
     """Return the best values of a report, of the rows that it shows."""
     connection, _ = connect_run(store, report.run.run_id, report.plan, report.only)
     with connection:
-        return best_values(connection, report.plan, report.measures)
+        return best_values(connection, report)
 
 
 def _within(run: RunRecord, only: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:

@@ -53,6 +53,7 @@ def gain_picture(source: PictureSource) -> Picture:
         words["gain_note"].format(against=against),
         counts_of(rows, words["n"]),
         words["interval"],
+        *source.stopped,
         *source.caution,
     )
     return Picture("gain", f"{source.title}: {named}", shown, notes, draws)

@@ -66,7 +66,13 @@ def radar_picture(source: PictureSource) -> Picture:
     def draws(width: float, style: Style) -> AnyChart:
         return _chart(rows, labels, models, width, style)
 
-    notes = (counts_of(table.rows, words["n"]), words["interval"], words["radar_note"], *source.caution)
+    notes = (
+        counts_of(table.rows, words["n"]),
+        words["interval"],
+        words["radar_note"],
+        *source.stopped,
+        *source.caution,
+    )
     return Picture("radar", f"{source.title}: {source.title_of(measure)}", tuple(rows), notes, draws)
 
 

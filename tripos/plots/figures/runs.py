@@ -58,7 +58,8 @@ def runs_picture(store: Store, sources: Sequence[PictureSource], wanted: Sequenc
     def draws(width: float, style: Style) -> AnyChart:
         return estimates(rows, width, style, y="run", title=named, order=shown, models=models, joined="segment")
 
-    notes = (words["interval"], *lower, *told, *dict.fromkeys(note for source in sources for note in source.caution))
+    cautions = dict.fromkeys(note for source in sources for note in (*source.stopped, *source.caution))
+    notes = (words["interval"], *lower, *told, *cautions)
     return Picture("runs", f"{last.title}: {named}", rows, notes, draws)
 
 

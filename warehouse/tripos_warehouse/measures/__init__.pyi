@@ -103,6 +103,17 @@ from .sql.figures import (
     pairs_sql as pairs_sql,
     sql_of as sql_of,
 )
+from .stopped import (
+    INTERRUPTED as INTERRUPTED,
+    OF_TWO_RUNS as OF_TWO_RUNS,
+    SEQUENCE as SEQUENCE,
+    STOPPED_EARLY as STOPPED_EARLY,
+    TOO_FAR_APART as TOO_FAR_APART,
+    UNFOLLOWED as UNFOLLOWED,
+    followed_difference as followed_difference,
+    mean_of_run as mean_of_run,
+    text_of as text_of,
+)
 from .unread import (
     with_unread as with_unread,
 )

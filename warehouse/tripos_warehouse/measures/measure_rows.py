@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from tripos_compiler.plan import Measure
 from tripos_compiler.source import dataclass
+from tripos_warehouse.measures.stopped import SEQUENCE, UNFOLLOWED, text_of
 from tripos_warehouse.views import RunRecord
 
 OF_CORRECTED = ("judged", "judged_low", "judged_high", "power")
@@ -131,8 +132,6 @@ class MeasureTable:
 
 
 ROUNDING = 1e-9
-METHOD = "sequence"
-"""The method of an interval that a confidence sequence gives."""
 
 
 def as_told(
@@ -145,12 +144,12 @@ def as_told(
         return table.without_coverage()
     if run.settled is None or not run.stopped_early:
         return table
-    early = {model for model, items in run.settled["models"].items() if items < run.settled["of"]}
+    early = run.stopped_models
     followed = () if by_people else run.settled_figures
     kept = [each for each in followed if each["kind"] == kind and each["name"] == table.measure.name]
     found = {(each["model"], tuple(each["by"].get(name) for name in table.measure.by)): each for each in kept}
     rows = (
-        _row(row, found.get((row.model, tuple(map(_text, row.by))))) if row.model in early else row
+        _row(row, found.get((row.model, tuple(map(text_of, row.by))))) if row.model in early else row
         for row in table.rows
     )
     return replace(table, rows=tuple(rows))
@@ -167,7 +166,7 @@ def _row(row: MeasureRow, followed: Mapping[str, Any] | None) -> MeasureRow:
         coverage=None,
     )
     if followed is None:
-        return replace(bare, reason=row.reason or "the run stopped when it was settled, and no sequence follows this")
+        return replace(bare, reason=row.reason or UNFOLLOWED)
     if row.value is None:
         return bare
     low, high, mean = followed["low"], followed["high"], followed["value"]
@@ -175,8 +174,4 @@ def _row(row: MeasureRow, followed: Mapping[str, Any] | None) -> MeasureRow:
         told = "the value is no mean of the items as the run read them: scores differ in number or came later"
         return replace(bare, reason=told)
     half = max(row.value - low, high - row.value)
-    return replace(bare, interval_low=low, interval_high=high, half_width=half, method=METHOD, reason=None)
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)
+    return replace(bare, interval_low=low, interval_high=high, half_width=half, method=SEQUENCE, reason=None)

@@ -81,6 +81,8 @@ class ComparedRow:
     ruled_out: float | None = None
     """A difference beyond this, in either direction, is ruled out, for all figures at once."""
     equivalence: Equivalence | None = None
+    by_sequence: bool = False
+    """True if the difference, its interval and its p-value are those of a confidence sequence that a run followed."""
 
     @property
     def is_apart(self) -> bool:

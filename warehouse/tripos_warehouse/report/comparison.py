@@ -19,9 +19,14 @@ from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports import metric_weights
 from tripos_warehouse.measures import (
+    INTERRUPTED,
+    OF_TWO_RUNS,
+    TOO_FAR_APART,
+    UNFOLLOWED,
     Half,
     aggregates,
     evaluate_or_tell,
+    followed_difference,
     items_beside_numbers,
     mean_of,
     paired_mean_of,
@@ -29,6 +34,7 @@ from tripos_warehouse.measures import (
 )
 from tripos_warehouse.query import Connection
 from tripos_warehouse.report.compared_rows import NO_MARGINS, ComparedRow, Margins, Section, corrected
+from tripos_warehouse.statistics import StatisticResult
 from tripos_warehouse.statistics.intervals import ONE_CLUSTER, ONE_ITEM, mean_of_cells
 from tripos_warehouse.views import (
     LANGUAGE,
@@ -88,6 +94,19 @@ class Comparison:
     """True if the headline has a part of the level, and other figures the rest."""
     margins: Margins = field(default_factory=dict)
     """The margins within which the sides were to be alike."""
+    stopped: bool = False
+    """True if a model of a side did not see all items, since its run stopped when it was settled."""
+    interrupted: bool = False
+    """True if the run of a side was to stop then, and was stopped before."""
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """The sentences on rows of a run that looked at its models after every item."""
+        rows = [row for section in self.sections for row in section.rows if row.by_sequence]
+        names = ", ".join(dict.fromkeys(row.name for row in rows))
+        told = f"{names}: B − A, its interval and p are those of a confidence sequence, which hold whenever a run stops"
+        cautions = {told: bool(rows), TOO_FAR_APART: self.stopped, INTERRUPTED: self.interrupted}
+        return tuple(each for each, holds in cautions.items() if holds)
 
 
 @dataclass(frozen=True)
@@ -133,7 +152,7 @@ def compare(one: Side, two: Side, *, by_judge: bool = True, margins: Margins = N
         Section("metric", tuple(_metrics(two.plan, of_replies, judged))),
         Section("scenario", tuple(_scenarios(two.plan, of_replies, judged))),
     ]
-    family = corrected(sections, _headline(two.plan), margins)
+    family = corrected([_as_followed(section, one, two) for section in sections], _headline(two.plan), margins)
     people = tuple(sorted({name for side in (one, two) for name in people_apart(side.connection, side.plan)}))
     first = tuple(name for name in _headline(two.plan) if name in {row.name for row in measures})
     by_people = tuple(each.name for each in two.plan.measures if each.corrected)
@@ -154,6 +173,8 @@ def compare(one: Side, two: Side, *, by_judge: bool = True, margins: Margins = N
         family.tests,
         0 < family.of_headline < family.tests,
         margins,
+        stopped=any(_stopped(side) for side in (one, two)),
+        interrupted=any(side.run.interrupted for side in (one, two)),
     )
 
 
@@ -386,6 +407,37 @@ def _scenarios(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[ComparedRo
     for scenario, scorer in sorted(pairs, key=lambda pair: (place(pair[0]), pair[1])):
         mask = (found.columns["scenario"] == scenario) & (found.columns["scorer"] == scorer)
         yield _row(scenario, scorer, found.where(mask), (), True, judged)
+
+
+def _stopped(side: Side) -> bool:
+    return bool(side.run.stopped_models & set(side.models))
+
+
+def _as_followed(section: Section, one: Side, two: Side) -> Section:
+    """Return a section with the differences of the sequences that the run of both sides followed. No test for a fixed
+    number of items holds of others whose run stopped when it was settled: their size is not told."""
+    alone = one.run.run_id == two.run.run_id
+    pair = (two.models[0], one.models[0]) if alone and len(one.models) == len(two.models) == 1 else None
+    dimensions = {measure.name: measure.by for measure in two.plan.measures}
+    cells: dict[tuple[str, str], dict[str, str | None]] = {}
+    for each in one.run.settled_figures if section.kind == "measure" else ():
+        by, places = each.get("by") or {}, dimensions.get(each["name"], ())
+        if by.keys() == set(places):
+            cells[each["name"], ", ".join(dimension_label(two.plan, name, by[name]) for name in places)] = by
+    rows = []
+    for row in section.rows:
+        cell = cells.get((row.name, row.of))
+        found = None
+        if pair is not None and cell is not None:
+            found = followed_difference(one.run, row.name, *pair, cell)
+        if found is not None:
+            rows.append(replace(row, difference=replace(found, n=row.difference.n), by_sequence=True))
+        elif _stopped(one) or _stopped(two):
+            untold = StatisticResult.undefined(UNFOLLOWED if alone else OF_TWO_RUNS, n=row.difference.n)
+            rows.append(replace(row, difference=replace(untold, clusters=row.difference.clusters)))
+        else:
+            rows.append(row)
+    return Section(section.kind, tuple(rows))
 
 
 def _headline(plan: Plan) -> list[str]:

@@ -121,7 +121,9 @@ def verdict(row: ComparedRow, tests: int = 1, decimals: int = 2) -> str:
     'B is not worse by 0.4 or more (0.16 to 0.46)'
     """
     found = row.difference
-    apart = found.value or 0.0
+    if found.value is None:
+        return f"not compared: {found.reason}"
+    apart = found.value
     told = f"{'B' if row.is_second_ahead else 'A'} is {'better' if row.graded else 'higher'} by"
     size = f"{abs(apart):.{decimals}f}"
     if found.low is None or found.high is None:
@@ -202,7 +204,7 @@ def _table(section: Section, tests: int, width: int) -> Iterable[str]:
         TextColumn(localized(section.kind), tuple(names)),
         TextColumn("A", tuple(f"{row.a:.{decimals}f}" for row in rows), right=True),
         TextColumn("B", tuple(f"{row.b:.{decimals}f}" for row in rows), right=True),
-        TextColumn("B − A", tuple(f"{row.difference.value or 0.0:+.{decimals}f}" for row in rows), right=True),
+        TextColumn("B − A", tuple(_signed(row.difference.value, decimals) for row in rows), right=True),
         TextColumn("error", tuple(_figure(row.difference.standard_error, decimals) for row in rows), right=True),
         TextColumn("p", tuple(_p(row.p) for row in rows), right=True),
         TextColumn("q", tuple(_p(row.q) for row in rows), right=True),
@@ -222,6 +224,7 @@ def notes_of(comparison: Comparison) -> Iterable[str]:
     else:
         yield f"{pairs}{_count(comparison.items, 'item')}; errors are clustered by item."
     yield from _family_notes(comparison)
+    yield from comparison.cautions
     if comparison.same:
         yield f"{_count(comparison.same, 'pair')} of one and the same result on both sides: left out"
     for side, alone in (("A", comparison.only_a), ("B", comparison.only_b)):
@@ -259,11 +262,21 @@ def _family_notes(comparison: Comparison) -> Iterable[str]:
 
 
 def _estimated_as_one(comparison: Comparison) -> tuple[str, ...]:
-    """Return the measures whose difference is not that of the values of both sides."""
+    """Return the measures whose difference is not that of the values of both sides, since people correct them."""
     rows = [row for section in comparison.sections for row in section.rows]
     return tuple(
-        dict.fromkeys(row.name for row in rows if abs((row.difference.value or 0.0) - (row.b - row.a)) > ROUNDING)
+        dict.fromkeys(
+            row.name
+            for row in rows
+            if row.difference.value is not None
+            and not row.by_sequence
+            and abs(row.difference.value - (row.b - row.a)) > ROUNDING
+        )
     )
+
+
+def _signed(value: float | None, decimals: int) -> str:
+    return NOTHING if value is None else f"{value:+.{decimals}f}"
 
 
 def _figure(value: float | None, decimals: int) -> str:

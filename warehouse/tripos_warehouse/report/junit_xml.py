@@ -49,6 +49,8 @@ def comparison_junit(one: Side, two: Side, found: Comparison) -> str:
             if (why := _failure(row)) is not None:
                 failure = ElementTree.SubElement(case, "failure", {"message": _legal(told), "type": why})
                 failure.text = _legal(f"{name}: {told}\nA {row.a:.6g}, B {row.b:.6g}")
+            elif row.difference.value is None:
+                ElementTree.SubElement(case, "skipped", {"message": _legal(told)})
             cases.append(case)
     for name, why in found.unpaired:
         case = _new(two.run, "compare.measure", name)

@@ -7,7 +7,16 @@ from typing import Any
 
 from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.formats import Cell, PaperColumn, PaperEstimate, PaperTable, decimals_of
-from tripos_warehouse.measures import Half, MeasureRow, MeasureTable, mean_of, remeasure_cells
+from tripos_warehouse.measures import (
+    UNFOLLOWED,
+    Half,
+    MeasureRow,
+    MeasureTable,
+    followed_difference,
+    mean_of,
+    remeasure_cells,
+    text_of,
+)
 from tripos_warehouse.query import Connection
 from tripos_warehouse.report.boards import LEAST_ITEMS, LEVEL, Board, Standing, items_by_model
 from tripos_warehouse.report.compared_rows import Section
@@ -17,8 +26,8 @@ from tripos_warehouse.report.pivot_table import ALL, PivotLine, coverage, is_poo
 from tripos_warehouse.report.remarks import CAUTION, unread_remarks
 from tripos_warehouse.report.report_text import NO_SCORES, OF_JUDGE, is_alone, of_same, title_of
 from tripos_warehouse.report.run_report import Report
-from tripos_warehouse.statistics import holm
-from tripos_warehouse.views import clusters_of, count_clusters, dimension_label
+from tripos_warehouse.statistics import StatisticResult, holm
+from tripos_warehouse.views import RunRecord, clusters_of, count_clusters, dimension_label
 
 BestValue = tuple[str, tuple[Any, ...], str]
 """A measure by its name, a cell of it, and the model that is best there."""
@@ -81,6 +90,8 @@ def _parts_of_it(report: Report) -> Iterable[str]:
     for remark in report.remarks:
         if remark.kind == "selection":
             yield f"{remark.text[:1].upper()}{remark.text[1:]}."
+        elif remark.kind == "settled":
+            yield f"{remark.text}."
 
 
 def estimate(row: MeasureRow | None, best: bool = False) -> PaperEstimate:
@@ -209,7 +220,11 @@ def _section(section: Section, tests: int, caption: str, notes: Sequence[str]) -
         PaperColumn("A", tuple(row.a for row in rows), decimals),
         PaperColumn("B", tuple(row.b for row in rows), decimals),
         PaperColumn(
-            "B − A", tuple(PaperEstimate(each.value or 0.0, each.low, each.high) for each in differences), decimals
+            "B − A",
+            tuple(
+                None if each.value is None else PaperEstimate(each.value, each.low, each.high) for each in differences
+            ),
+            decimals,
         ),
         PaperColumn("p", tuple(_p(row.p) for row in rows)),
         PaperColumn("q", tuple(_p(row.q) for row in rows)),
@@ -224,15 +239,15 @@ def _p(value: float | None) -> str | None:
     return None if value is None else "< .001" if value < 0.001 else f"{value:.3f}"
 
 
-def best_values(connection: Connection, plan: Plan, tables: Sequence[MeasureTable]) -> frozenset[BestValue]:
+def best_values(connection: Connection, report: Report) -> frozenset[BestValue]:
     """Return the best value of every cell that differs from those of all other models there, at 5 % after Holm over the
     pairs and cells of its measure. Two models are compared over the items that all have, as `leaderboard` does. A
     measure of which nobody said which direction is good has none."""
     return frozenset(
         (table.measure.name, cell, model)
-        for table in tables
-        if len({row.model for row in table.rows}) > 1 and _has_direction(plan, table.measure)
-        for cell, model in _best(connection, plan, table)
+        for table in report.measures
+        if len({row.model for row in table.rows}) > 1 and _has_direction(report.plan, table.measure)
+        for cell, model in _best(connection, report.plan, report.run, table)
     )
 
 
@@ -246,7 +261,7 @@ def _has_direction(plan: Plan, measure: Measure) -> bool:
     return mean is not None and set(mean.values) <= graded_scores(plan)
 
 
-def _best(connection: Connection, plan: Plan, table: MeasureTable) -> list[tuple[tuple[Any, ...], str]]:
+def _best(connection: Connection, plan: Plan, run: RunRecord, table: MeasureTable) -> list[tuple[tuple[Any, ...], str]]:
     measure = table.measure
     of_model = items_by_model(connection, plan, measure)
     models = tuple(dict.fromkeys(row.model for row in table.rows if row.model in of_model))
@@ -257,7 +272,8 @@ def _best(connection: Connection, plan: Plan, table: MeasureTable) -> list[tuple
         return []
     half = Half(connection, plan.benchmark.name, models)
     differences = remeasure_cells(half, plan, measure, sorted(shared))
-    corrected = holm([each.p if (each.clusters or 0) >= LEAST_ITEMS else None for each in differences.values()])
+    tested = [_as_followed(run, table, *key, found) for key, found in differences.items()]
+    corrected = holm([each.p if (each.clusters or 0) >= LEAST_ITEMS else None for each in tested])
     apart = {
         (cell, frozenset((first, second)))
         for (cell, first, second), p in zip(differences, corrected, strict=True)
@@ -276,3 +292,18 @@ def _best(connection: Connection, plan: Plan, table: MeasureTable) -> list[tuple
         if all((cell, frozenset((best.model, row.model))) in apart for row in there if row is not best):
             found.append((cell, best.model))
     return found
+
+
+def _as_followed(
+    run: RunRecord, table: MeasureTable, cell: tuple[Any, ...], first: str, second: str, found: StatisticResult
+) -> StatisticResult:
+    """Return a difference as a run tells it that looked at its models after every item: by its sequence, if that is of
+    the values in the table, and else without a test if a model did not see all items."""
+    values = {row.model: row.value for row in table.rows if row.by == cell}
+    one, two = values.get(first), values.get(second)
+    by = dict(zip(table.measure.by, map(text_of, cell), strict=True))
+    if one is not None and two is not None:
+        sequence = followed_difference(run, table.measure.name, first, second, by, one - two)
+        if sequence is not None:
+            return sequence
+    return StatisticResult.undefined(UNFOLLOWED) if run.stopped_models & {first, second} else found

@@ -15,7 +15,10 @@ from tripos_warehouse import sql
 from tripos_warehouse.formats import decimals_of
 from tripos_warehouse.measures import (
     FEWEST,
+    INTERRUPTED,
     LEAST_MODELS,
+    STOPPED_EARLY,
+    TOO_FAR_APART,
     MeasureTable,
     UnreadScores,
     is_baseline,
@@ -236,22 +239,31 @@ def selection_of(connection: Connection, plan: Plan, run: RunRecord) -> str | No
 
 def _settled(run: RunRecord) -> Iterator[Remark]:
     """Yield what a run that stopped when it was settled found of every two models, the clearest first."""
+    if run.interrupted:
+        yield Remark("settled", INTERRUPTED)
     if not run.stopped_early:
         return
-    yield Remark("settled", "intervals of models that stopped are of what all items of the run would show")
+    found = sorted((each for each in run.settled_figures if each["kind"] == "comparison"), key=lambda each: each["p"])
+    yield Remark("settled", f"{STOPPED_EARLY}, and are of what all items of the run would show")
+    if found:
+        yield Remark("settled", TOO_FAR_APART)
     items = run.settled["models"] if run.settled is not None else {}
     if len(set(items.values())) > 1:
         first = sorted(items.items(), key=lambda each: each[1])[:MOST_SETTLED]
         told = ", ".join(f"{model} {count:,}" for model, count in first)
         yield Remark("settled", f"items until a model was settled: {told}{', …' if len(items) > len(first) else ''}")
-    found = sorted((each for each in run.settled_figures if each["kind"] == "comparison"), key=lambda each: each["p"])
     for each in found[:MOST_SETTLED]:
-        first, other = (each["model"], each["other"]) if (each["value"] or 0) > 0 else (each["other"], each["model"])
-        size, many = f"{abs(each['value'] or 0):.3g}", each["items"]
+        ahead = (each["value"] or 0) > 0
+        first, other = (each["model"], each["other"]) if ahead else (each["other"], each["model"])
+        ends = (each["low"], each["high"]) if ahead else (-each["high"], -each["low"])
+        decimals = decimals_of([each["value"] or 0, *ends])
+        size, low, high = (f"{value:.{decimals}f}" for value in (abs(each["value"] or 0), *ends))
+        many = each["items"]
         cell = ", ".join(f"{axis} {value}" for axis, value in (each.get("by") or {}).items())
         where = f"{each['name']} [{cell}]" if cell else each["name"]
         if each["settled"]:
-            yield Remark("settled", f"{first} is above {other} by {size} in {where}, after {many:,} items")
+            told = f"{first} is above {other} by {size} ({low} to {high}) in {where}, after {many:,} items"
+            yield Remark("settled", told)
         else:
             yield Remark("settled", f"{first} and {other} are not told apart in {where}, after {many:,} items")
     if len(found) > MOST_SETTLED:

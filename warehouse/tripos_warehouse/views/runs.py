@@ -22,6 +22,7 @@ _COLUMNS = (
     "run_id, benchmark, version, plan_digest, roles, identities, compared_role, models, scenarios, status, message,"
     " asked, reused, failed, cost_usd, started_at, finished_at, json_extract(options, '$.withheld') as withheld,"
     " json_extract(options, '$.only') as only, json_extract_string(options, '$.shard') as shard,"
+    " json_extract(options, '$.until') is not null as until,"
     " settled, release, (select count(*) from main.run_items as listed where listed.run_id = runs.run_id) as items"
 )
 
@@ -71,6 +72,8 @@ class RunRecord:
     shard: str | None = None
     """`1/3` for the first of three parts of the items; `None` for all of them."""
 
+    until_settled: bool = False
+    """True if it was to stop when it is settled."""
     settled: dict[str, Any] | None = None
     """Of a run that stops when it is settled: its rule, how many of how many items it took, and every figure that it
     followed."""
@@ -80,7 +83,19 @@ class RunRecord:
     @property
     def stopped_early(self) -> bool:
         """True if it stopped before its last item, since it was settled."""
-        return self.settled is not None and any(items < self.settled["of"] for items in self.settled["models"].values())
+        return bool(self.stopped_models)
+
+    @property
+    def stopped_models(self) -> frozenset[str]:
+        """The models that were asked no more before its last item, since they were settled."""
+        if self.settled is None:
+            return frozenset()
+        return frozenset(model for model, items in self.settled["models"].items() if items < self.settled["of"])
+
+    @property
+    def interrupted(self) -> bool:
+        """True if it was to stop when it is settled, and a budget, a person or a failure stopped it before."""
+        return self.until_settled and not self.ended
 
     @property
     def settled_figures(self) -> list[dict[str, Any]]:
@@ -219,7 +234,7 @@ def all_runs(connection: Connection) -> list[RunRecord]:
 
 
 def _run(row: tuple[Any, ...]) -> RunRecord:
-    run_id, benchmark, version, plan_digest, roles, identities, compared, *rest, settled, release, items = row
+    run_id, benchmark, version, plan_digest, roles, identities, compared, *rest, until, settled, release, items = row
     models, scenarios, *end, withheld, only, shard = rest
     filling = {role: tuple(names) for role, names in orjson.loads(roles).items()}
     by = orjson.loads(identities or "{}")
@@ -229,4 +244,5 @@ def _run(row: tuple[Any, ...]) -> RunRecord:
     )
     selected = {name: tuple(values) for name, values in orjson.loads(only or "{}").items()}
     known = orjson.loads(settled) if settled else None
-    return replace(told, withheld=lost, items=items, only=selected, shard=shard, settled=known, release=release)
+    told = replace(told, withheld=lost, items=items, only=selected, shard=shard, release=release)
+    return replace(told, until_settled=until, settled=known)

@@ -304,6 +304,7 @@ export interface ComparedRow {
   high: number | null;
   p: number | null;
   q: number | null;
+  method: string | null;
   lower_is_better: boolean;
   verdict: string;
 }
@@ -318,6 +319,7 @@ export interface Comparison {
   only_b: number;
   sections: { kind: string; rows: ComparedRow[] }[];
   unpaired: { name: string; reason: string }[];
+  cautions: string[];
   error?: { code: string; message: string; hint: string | null };
 }
 

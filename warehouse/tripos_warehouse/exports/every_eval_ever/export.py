@@ -108,7 +108,7 @@ def _write(
     if not scored:
         details.path.unlink()
         return None
-    results = [result_of(plan, run, name, each) for name, each in scored.items()]
+    results = [result_of(plan, run, model, name, each) for name, each in scored.items()]
     results += results_of_measures(connection, plan, run, model)
     aggregate = {
         "schema_version": VERSION,

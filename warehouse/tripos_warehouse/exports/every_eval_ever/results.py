@@ -24,7 +24,7 @@ from tripos_compiler.plan import (
     Score,
     Template,
 )
-from tripos_warehouse.measures import CONFIDENCE, MeasureRow, evaluate
+from tripos_warehouse.measures import CONFIDENCE, SEQUENCE, MeasureRow, as_told, evaluate, mean_of_run
 from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics.intervals import mean_of_cells
 from tripos_warehouse.views import RunRecord
@@ -100,11 +100,11 @@ def scale(plan: Plan, scenario: str, metric: str) -> tuple[float | None, float |
     return None if math.isinf(low) else low, None if math.isinf(high) else high, truth
 
 
-def result_of(plan: Plan, run: RunRecord, name: str, scored: ResultScores) -> dict[str, Any]:
-    """The mean of some scores, with an error that is clustered by item."""
+def result_of(plan: Plan, run: RunRecord, model: str, name: str, scored: ResultScores) -> dict[str, Any]:
+    """The mean of some scores of a model, with an error that is clustered by item."""
     low, high, truth = scale(plan, scored.scenario, scored.metric)
     ends = None if low is None or high is None else (low, high)
-    found = mean_of_cells(scored.values, scored.clusters, ends=ends)
+    found = mean_of_run(run, model, mean_of_cells(scored.values, scored.clusters, ends=ends))
     method = "t" if ends is None else "logit" if found.standard_error else "exact"
     title = next((dict(each.title) for each in plan.metrics if each.name == scored.metric), {})
     config = {
@@ -134,7 +134,7 @@ def results_of_measures(connection: Connection, plan: Plan, run: RunRecord, mode
     """Return every value of every measure of a model."""
     found = []
     for measure in plan.measures:
-        for row in evaluate(connection, plan, measure).rows:
+        for row in as_told(run, evaluate(connection, plan, measure)).rows:
             if row.model == model and row.value is not None:
                 found.append(_measured(plan, run, measure, row, row.value))
     return found
@@ -188,7 +188,7 @@ def _score(
             "lower": low if bounds[0] is None else max(low, bounds[0]),
             "upper": high if bounds[1] is None else min(high, bounds[1]),
             "confidence_level": CONFIDENCE,
-            "method": f"{method}, clustered by item" if method != "exact" else method,
+            "method": method if method in ("exact", SEQUENCE) else f"{method}, clustered by item",
         }
     return {"score": value, "uncertainty": uncertainty}
 

@@ -13,7 +13,7 @@ from typing import Any
 from tripos_compiler.plan import Plan
 from tripos_warehouse.exports.every_eval_ever import scale
 from tripos_warehouse.exports.interchange.units import RunUnit, UnitScore, arms_text, figure_name
-from tripos_warehouse.measures import as_told, evaluate, lower_scores
+from tripos_warehouse.measures import as_told, evaluate, lower_scores, mean_of_run
 from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics.intervals import mean_of_cells
 from tripos_warehouse.views import RunRecord
@@ -98,10 +98,13 @@ class _Gathered:
 
 
 class ScoreMeans:
-    """The means of the scores that pass by, one unit after the other."""
+    """The means of the scores of a model that pass by, one unit after the other."""
 
-    def __init__(self, steps: Mapping[str, Mapping[str, Sequence[str]]], prefix: bool) -> None:
+    def __init__(
+        self, run: RunRecord, model: str, steps: Mapping[str, Mapping[str, Sequence[str]]], prefix: bool
+    ) -> None:
         """`steps` are the scored ones of each scenario; `prefix` puts the scenario before a name."""
+        self._run, self._model = run, model
         self._steps = steps
         self._prefix = prefix
         self._gathered: dict[str, _Gathered] = {}
@@ -126,7 +129,8 @@ class ScoreMeans:
         lower = lower_scores(plan)
         for each in self._gathered.values():
             low, high, _ = scale(plan, each.unit.scenario, each.first.metric)
-            found = mean_of_cells(each.values, each.clusters, ends=None if low is None or high is None else (low, high))
+            ends = None if low is None or high is None else (low, high)
+            found = mean_of_run(self._run, self._model, mean_of_cells(each.values, each.clusters, ends=ends))
             yield ExportedFigure(
                 name=each.name,
                 source=each.first.scorer,

@@ -81,7 +81,7 @@ class _InspectWriter:
         self.secrets, self.tool = secrets, tool
         self.prefix = len(plan.scenarios) > 1
         self.steps = {each.name: scored_steps(plan, each.name) for each in plan.scenarios}
-        self.means = ScoreMeans(self.steps, self.prefix)
+        self.means = ScoreMeans(run, model, self.steps, self.prefix)
         self.usage = InspectUsage()
         self.samples = self.scores = self.without = self.failed = 0
         self.epochs = 1

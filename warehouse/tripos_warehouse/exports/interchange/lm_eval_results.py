@@ -110,7 +110,7 @@ class _ResultsWriter:
             }
             for each in plan.scenarios
         }
-        self.means = ScoreMeans(self.steps, prefix=False)
+        self.means = ScoreMeans(run, model, self.steps, prefix=False)
         self.tasks: dict[tuple[str, ...], _Task] = {}
         self.samples = self.scores = self.without = 0
 

@@ -11,7 +11,15 @@ from tripos_compiler.language.figures import why_no_headline
 from tripos_compiler.plan import Ask, Converse, Measure, Plan, Retrieve
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.measures import MeasureRow, MeasureTable, as_told
+from tripos_warehouse.measures import (
+    INTERRUPTED,
+    OF_TWO_RUNS,
+    UNFOLLOWED,
+    MeasureRow,
+    MeasureTable,
+    as_told,
+    followed_difference,
+)
 from tripos_warehouse.query import Connection
 from tripos_warehouse.report.remarks import selection_of
 from tripos_warehouse.statistics import StatisticResult
@@ -85,7 +93,8 @@ def parts_of(
             if run.run_id not in of_run:
                 selected = selection_of(connection, get_selected(connection, run), run)
                 ended = None if run.ended else f"run {run.run_id} is {run.status}, so some is missing"
-                of_run[run.run_id] = [each for each in (run.partial, selected, ended) if each is not None]
+                cut_off = INTERRUPTED if run.interrupted else None
+                of_run[run.run_id] = [each for each in (run.partial, selected, ended, cut_off) if each is not None]
             told |= dict.fromkeys(of_run[run.run_id])
         if told:
             found[model] = "; ".join(told)
@@ -200,18 +209,20 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)), None)
 
 
-def stopped_early(shown: Mapping[str, tuple[str, ...]], runs: Sequence[RunRecord]) -> dict[str, tuple[RunRecord, ...]]:
-    """Return the models with rows of a run that stopped when it was settled, and the runs of their rows."""
+def followed_until_settled(
+    shown: Mapping[str, tuple[str, ...]], runs: Sequence[RunRecord]
+) -> dict[str, tuple[RunRecord, ...]]:
+    """Return the models with rows of a run that was to stop when it is settled, and the runs of their rows."""
     by_id = {run.run_id: run for run in runs}
     of_model = {model: tuple(by_id[each] for each in ids if each in by_id) for model, ids in shown.items()}
-    return {model: found for model, found in of_model.items() if any(run.stopped_early for run in found)}
+    return {model: found for model, found in of_model.items() if any(run.settled is not None for run in found)}
 
 
-def unfinished_of(early: Mapping[str, tuple[RunRecord, ...]]) -> dict[str, str]:
+def unfinished_of(followed: Mapping[str, tuple[RunRecord, ...]]) -> dict[str, str]:
     """Return the models whose run of a release stopped early, with the items on which they stand: the board of a
     release is of all of them."""
     found = {}
-    for model, runs in early.items():
+    for model, runs in followed.items():
         for run in runs:
             if run.release is not None and run.stopped_early and run.settled is not None:
                 items, every = run.settled["models"].get(model, 0), run.settled["of"]
@@ -219,29 +230,28 @@ def unfinished_of(early: Mapping[str, tuple[RunRecord, ...]]) -> dict[str, str]:
     return found
 
 
-def as_of_runs(table: MeasureTable, early: Mapping[str, tuple[RunRecord, ...]]) -> Iterator[MeasureRow]:
+def as_of_runs(table: MeasureTable, followed: Mapping[str, tuple[RunRecord, ...]]) -> Iterator[MeasureRow]:
     """Yield the values of a measure; of models with rows of one run that stopped early as that run tells them, and of
     those with more without an interval."""
     for row in table.rows:
-        if row.model not in early:
+        if not any(run.stopped_early for run in followed.get(row.model, ())):
             yield row
             continue
-        first, *others = early[row.model]
+        first, *others = followed[row.model]
         run = first if not others else replace(first, settled={"models": {row.model: 0}, "of": 1, "figures": []})
         yield from as_told(run, replace(table, rows=(row,))).rows
 
 
 def settled_between(
-    measure: str, early: Mapping[str, tuple[RunRecord, ...]], first: str, second: str
-) -> StatisticResult:
-    """Return how two models differ, where a run stopped early: what that run found of both, and else nothing, as no
-    test for a fixed number of items holds."""
-    runs = {run.run_id: run for each in (first, second) for run in early.get(each, ())}
-    if len(runs) == 1 and first in early and second in early:
-        for each in next(iter(runs.values())).settled_figures:
-            whole = each["kind"] == "comparison" and each["name"] == measure and not each.get("by")
-            pair = whole and (each["model"], each["other"])
-            if pair in ((first, second), (second, first)) and each["value"] is not None:
-                value = each["value"] if each["model"] == first else -each["value"]
-                return StatisticResult(value, p=each["p_alone"], n=each["items"])
-    return StatisticResult.undefined("a run stopped when it was settled: no test for a number of items holds")
+    measure: str, followed: Mapping[str, tuple[RunRecord, ...]], first: str, second: str
+) -> StatisticResult | None:
+    """Return how two models differ by the sequence of the one run that both have their rows of; `None` if there is
+    none, and nothing stopped early. Else no test holds, and nothing is told."""
+    runs = {run.run_id: run for each in (first, second) for run in followed.get(each, ())}
+    if len(runs) == 1 and first in followed and second in followed:
+        found = followed_difference(next(iter(runs.values())), measure, first, second)
+        if found is not None:
+            return found
+    if any(model in run.stopped_models for model in (first, second) for run in followed.get(model, ())):
+        return StatisticResult.undefined(UNFOLLOWED if len(runs) == 1 else OF_TWO_RUNS)
+    return None

@@ -31,6 +31,7 @@ from tripos_warehouse.report.boards.facts import (
     as_of_runs,
     board_measure,
     company_of,
+    followed_until_settled,
     graders_of,
     headlines,
     items_by_model,
@@ -40,7 +41,6 @@ from tripos_warehouse.report.boards.facts import (
     parts_of,
     runs_of,
     settled_between,
-    stopped_early,
     unfinished_of,
 )
 from tripos_warehouse.report.comparison import spans_of
@@ -126,6 +126,8 @@ class Board:
     """Of chances of several tries: the items that count and all items of models that lack samples for some."""
     clusterings: tuple[Clustering, ...] = ()
     """What its intervals cluster by, where items were drawn together."""
+    stopped: tuple[str, ...] = ()
+    """Models that did not see all items, since their run stopped when it was settled."""
 
     @property
     def in_other_company(self) -> bool:
@@ -177,6 +179,7 @@ class Board:
             "left_out": {model: list(versions) for model, versions in self.left_out.items()},
             "unfinished": dict(self.unfinished),
             "partial": dict(self.partial),
+            "stopped": list(self.stopped),
             "same_items": self.same_items,
             "partly": list(self.partly),
             "mixed": {model: list(versions) for model, versions in self.mixed.items()},
@@ -250,10 +253,10 @@ def _board(
     models = {model for run in runs for model in run.models}
     gone = {} if anyway else other
     shown_runs = runs_of(connection, plan, measure)
-    early = stopped_early(shown_runs, runs)
+    followed = followed_until_settled(shown_runs, runs)
     table = with_unread(connection, plan, evaluate(connection, plan, measure))
-    rows = {row.model: row for row in as_of_runs(table, early) if row.model in models}
-    unfinished = {} if anyway else unfinished_of(early)
+    rows = {row.model: row for row in as_of_runs(table, followed) if row.model in models}
+    unfinished = {} if anyway else unfinished_of(followed)
     shown = rows.keys() - gone.keys() - unfinished.keys()
     there = {model: row for model, row in rows.items() if row.value is not None and model in shown}
     graders = graders_of(connection, plan, measure)
@@ -263,8 +266,8 @@ def _board(
     differences = _differences(connection, plan, measure, items, alike)
 
     def compared(first: str, second: str) -> StatisticResult:
-        if early.keys() & {first, second}:
-            return settled_between(measure.name, early, first, second)
+        if (sequence := settled_between(measure.name, followed, first, second)) is not None:
+            return sequence
         if (first, second) in differences:
             return differences[first, second]
         back = differences.get((second, first))
@@ -325,6 +328,11 @@ def _board(
         tried={model: row.tried for model, row in there.items() if row.tried is not None and len({*row.tried}) > 1},
         clusterings=tuple(
             each for each in clusterings_of(connection, plan) if measure.scenario in (None, *each.scenarios)
+        ),
+        stopped=tuple(
+            each.model
+            for each in standings
+            if any(each.model in run.stopped_models for run in followed.get(each.model, ()))
         ),
     )
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tripos_compiler.diagnostics import percent
 from tripos_warehouse.formats import decimals_of
-from tripos_warehouse.measures import OF_CORRECTED, MeasureRow
+from tripos_warehouse.measures import OF_CORRECTED, STOPPED_EARLY, TOO_FAR_APART, MeasureRow
 from tripos_warehouse.report.boards.ranking import Board, Standing
 from tripos_warehouse.report.remarks import unread_sentence
 
@@ -64,6 +64,9 @@ def board_notes(board: Board) -> list[BoardNote]:
         notes.append(BoardNote("partly", text))
     if not board.same_items or len({each.items for each in board.standings}) > 1:
         notes.append(BoardNote("items", "not all have the same items; two are compared over those that both have"))
+    if board.stopped:
+        notes.append(BoardNote("stopped", f"{STOPPED_EARLY}, and so are ranks and letters: {', '.join(board.stopped)}"))
+        notes.append(BoardNote("stopped", TOO_FAR_APART))
     notes += [BoardNote("partial", f"{model}: {told}") for model, told in board.partial.items()]
     notes += _unread_notes(board)
     for model, old in board.left_out.items():

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tripos_compiler.diagnostics import localized, wrap
 from tripos_warehouse.formats import NOTHING, TextColumn, decimals_of, grid_parts
+from tripos_warehouse.measures import STOPPED_EARLY, TOO_FAR_APART
 from tripos_warehouse.report.history.lines import HistoryLine, HistoryPoint, LineBreak, MeasureHistory
 
 
@@ -20,6 +21,8 @@ def render_history(history: MeasureHistory, width: int = 80) -> list[str]:
     for each in history.lines:
         by = [f"{name} {value}" for name, value in zip(history.dimensions, each.by, strict=False)]
         lines += ["", *wrap(", ".join([each.model, *by]), width), *_table(each, width)]
+    if any(point.run.stopped_early for line in history.lines for point in line.points):
+        lines += ["", *wrap(localized(STOPPED_EARLY), width), *wrap(localized(TOO_FAR_APART), width)]
     if history.unread:
         lines.append("")
     for unread in history.unread:

@@ -12,6 +12,7 @@ are drawn without replacement, the sequence speaks of the mean of that populatio
 one it speaks of what the values are drawn from. `AsymptoticSequence` is for values without ends.
 
 What was looked at stays: an interval lies within all before it (running intersection), and a p-value never rises.
+The mean of a sequence that stopped at what it showed is too far out; `BettingSequence.estimate` moves it back.
 """
 
 from __future__ import annotations
@@ -39,6 +40,9 @@ STEPS = 1000
 further out than need be by up to one step."""
 WARM_UP = 20
 """The values that an asymptotic sequence waits for: fewer say too little of their own variance."""
+SHRINKAGE = 3.0
+"""How far the mean of a sequence that ruled a value out is moved back toward it: by this over z², where z is its
+distance in standard errors."""
 PLANNED = 100
 """The number of values at which an asymptotic sequence is narrowest beside those at other numbers."""
 
@@ -110,6 +114,26 @@ class BettingSequence:
         seen = self.n - self.missing
         low, high = self.ends
         return low + (high - low) * self._total / seen if seen else None
+
+    def estimate(self, null: float = 0.0, level: float = 0.05, shrinkage: float = SHRINKAGE) -> float | None:
+        """Return the mean, moved back toward `null` if that was ruled out at `level`: what to tell of a sequence that
+        stopped because it was. It lies inside of the interval; `None` without values.
+
+        Where a mean first comes to z standard errors from `null`, it is further out than the truth: by the share 2/z²
+        of it to the second order, if all sequences come there (compare Whitehead 1986, "On the bias of maximum
+        likelihood estimation following a sequential test"), and by more if only the luckier ones do. A `shrinkage` of 3
+        makes the errors of `tests/bench/stopped.py` a third smaller, and more hardly any smaller.
+        """
+        mean = self.mean
+        if mean is None:
+            return None
+        low, high = self.interval(level)
+        width = self.ends[1] - self.ends[0]
+        if self.p(null) <= level and mean != null:
+            error = width * self._deviation / math.sqrt(self.n - self.missing)
+            mean = null + (mean - null) * max(0.0, 1 - shrinkage * (error / (mean - null)) ** 2)
+        inside = min(width / (len(self._means) + 1), high - low) / 2  # the ends are means that were ruled out
+        return min(max(mean, low + inside), high - inside)
 
     def add(self, value: float | None) -> None:
         """Take the next value. Raises `ValueError` for one outside of the ends, and for one too many."""

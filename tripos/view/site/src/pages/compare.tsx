@@ -88,6 +88,7 @@ function Figures({ found }: { found: Comparison }) {
     <Panel title={t("paired")}>
       <p class="small">{count(found.pairs)} {within("pairs")} · {count(found.items)} {t("ofItems")} · {count(found.only_a + found.only_b)} {t("onlyOne")}</p>
       {found.changes.length > 0 && <details class="small"><summary>{t("changedBetween")} ({count(found.changes.length)})</summary><ul>{found.changes.map((each) => <li key={each}>{visible(sentence(each))}</li>)}</ul></details>}
+      {found.cautions.map((each) => <p class="caution" key={each}>{visible(sentence(each))}</p>)}
       {found.sections.map((section) => <Section key={section.kind} section={section} />)}
     </Panel>
   );
