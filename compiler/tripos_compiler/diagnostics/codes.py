@@ -65,6 +65,7 @@ CODES: dict[str, str] = {
     "E0624": "people cannot correct this",
     "E0625": "runs cannot settle this",
     "E0626": "no direction",
+    "E0628": "not taken as a sample",
     "E0630": "not one value for each model",
     # E07 scorers
     "E0701": "no metrics to give",

@@ -21,6 +21,7 @@ from tripos_compiler.statements.measures.measures import (
     settling_of,
 )
 from tripos_compiler.statements.measures.operands import find_measure
+from tripos_compiler.statements.measures.random_facets import inherited_facets
 from tripos_compiler.statements.measures.scales import rounded, spoken
 from tripos_compiler.statements.measures.typed_figures import FigureContext, TypedFigure, find_cells, written_as
 
@@ -163,7 +164,8 @@ def _compared(
     if by is None or not _can_tell(reading, condition, one, operator, other.scale.constant):
         return None
     corrected = is_expected_of_people(reading, condition, one)
-    if corrected is None:
+    random = inherited_facets(reading, condition, one)
+    if corrected is None or random is None:
         return None
     low, high = bounds_of(one)
     return Expectation(
@@ -175,6 +177,7 @@ def _compared(
         low=low,
         high=high,
         corrected=corrected,
+        random=random,
     )
 
 

@@ -19,6 +19,10 @@ from .parts import (
     weight_sql as weight_sql,
     weights_of as weights_of,
 )
+from .score_rows import (
+    keys_of_scores as keys_of_scores,
+    scores_sql as scores_sql,
+)
 from .unread import (
     COMPARED as COMPARED,
     End as End,
