@@ -42,21 +42,23 @@ class FacetedScores:
 
     def facets(self, plan: Plan) -> list[StatisticResult]:
         """Return the mean with its error over the levels of each facet, or with the reason why there is none."""
-        return [_facet(self.mean(levels), _level_name(plan, name)) for name, levels in self.levels.items()]
+        return [_facet(plan, self.mean(levels), name) for name, levels in self.levels.items()]
 
 
-def _level_name(plan: Plan, facet: str) -> str:
-    return "judge" if any(role.name == facet for role in plan.roles) else f"value of `{facet}`"
-
-
-def _facet(found: StatisticResult, level: str) -> StatisticResult:
+def _facet(plan: Plan, found: StatisticResult, name: str) -> StatisticResult:
     """Return the mean over the levels of a facet; a reason says which levels they are."""
+    judges = any(role.name == name for role in plan.roles)
     if found.clusters is not None and found.clusters < 2:
-        return found.without_interval(f"one {level} shows nothing of others like it")
-    if found.standard_error is None and found.reason is not None and found.df is None:
-        return found.without_interval(f"a part of it has one {level}, which shows nothing of others like it")
+        one = "one judge shows nothing of judges like it"
+        return found.without_interval(one if judges else f"one value of `{name}` shows nothing of others like it")
+    if found.standard_error is None and found.df is None:
+        one = "a part of it has one judge, and one shows nothing of judges like it"
+        arm = f"a part of it has one value of `{name}`, and one shows nothing of others like it"
+        return found.without_interval(one if judges else arm)
     if found.standard_error is None or found.standard_error <= ROUNDING:
-        return found.without_interval(f"no {level} differs from another: nothing shows how far others would")
+        alike = "judges do not differ: nothing shows how far others would"
+        arm = f"the values of `{name}` do not differ: nothing shows how far others would"
+        return found.without_interval(alike if judges else arm)
     return found
 
 

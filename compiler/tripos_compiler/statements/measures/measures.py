@@ -223,7 +223,7 @@ def _measure(program: Program, reading: FigureContext, each: Declared) -> Lowere
         figured = read_whole(again, statement.syntax("value")) or figured
     if reading.across is not None and not reading.across_taken:
         message = f"nothing here is taken across `{reading.across.text}`"
-        help_ = "leave it out, or take an agreement such as `kendall_w(…)`"
+        help_ = "leave it out, take an agreement such as `kendall_w(…)`, or a mean across it `as sample`"
         program.diagnostics.error("E0623", message, reading.across.span, help=help_)
         return None
     if not figured.leaves:

@@ -24,7 +24,7 @@ def generalized(
     `found` is the mean with its interval over items, and each of `facets` the same mean with its error over the levels
     of a facet, judges for example, in the place of items (`mean_of_cells`). The items, the judges and the prompts are
     samples of their own, so their variances add up (two-way clusters: Cameron, Gelbach and Miller 2011). Each has the
-    degrees of freedom of its own levels, of which there may be two: the distances by which the intervals reach are
+    degrees of freedom of its own levels, of which there may be two; so the distances by which the intervals reach are
     added as squares, Σ t² V, since one t with the degrees of freedom of the sum (Satterthwaite) holds too seldom for
     few levels (variances recovered from intervals: Howe 1974; Zou and Donner 2008). Nothing is taken off for what both
     clusters see, the chance within a score, so the interval is rather too long, and no shorter than that over items.
