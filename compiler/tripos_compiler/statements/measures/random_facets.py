@@ -5,10 +5,10 @@ from __future__ import annotations
 from tripos_compiler.constructs import Statement
 from tripos_compiler.language.figures import aggregates_of
 from tripos_compiler.plan import Aggregate, Measured
+from tripos_compiler.resolve import product_of
 from tripos_compiler.source import Name, Syntax
 from tripos_compiler.statements.measures.figure_syntax import measures_in
 from tripos_compiler.statements.measures.typed_figures import FigureContext, Leaf, TypedFigure
-from tripos_compiler.statements.scenarios.contexts import product_of
 
 CODE = "E0628"
 MEANS = frozenset(("mean", "share"))

@@ -8,8 +8,8 @@ from typing import Any
 from tripos_compiler.constructs import Statement
 from tripos_compiler.language import Unavailable, axes_in_guards, count_cells
 from tripos_compiler.plan import Arm, Axis, ChoiceType, Rows
-from tripos_compiler.resolve import Binding, LoadedDataset, Program, has_lost_part, has_lost_values
-from tripos_compiler.source import BinaryExpr, Name, Syntax, dataclass
+from tripos_compiler.resolve import Binding, LoadedDataset, Program, has_lost_part, has_lost_values, product_of
+from tripos_compiler.source import dataclass
 from tripos_compiler.typing import axis_type
 
 
@@ -129,23 +129,3 @@ def lower_arms_of(program: Program, statement: Statement, cases: ScenarioCases) 
         span = program.declared["arm"][arm.name].span
         cases.scope[arm.name] = Binding((arm.name,), type_, span=span)
     return cases
-
-
-PRODUCTS = {
-    "axes": "context language * stage * subject",
-    "arms": "arms shots * wording",
-    "facets": "across judge * wording as sample",
-}
-"""What is written as a product of names, each with an example."""
-
-
-def product_of(program: Program, syntax: Syntax, what: str = "axes") -> list[Name] | None:
-    """Return the names that are joined by `*`, one of `PRODUCTS`; None for anything else, which is reported."""
-    match syntax:
-        case Name():
-            return [syntax]
-        case BinaryExpr(operator="*", left=left, right=right):
-            first, second = product_of(program, left, what), product_of(program, right, what)
-            return None if first is None or second is None else [*first, *second]
-    program.diagnostics.error("E0106", f"this is a product of {what}", syntax.span, help=f"write `{PRODUCTS[what]}`")
-    return None
