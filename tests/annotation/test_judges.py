@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pytest
 from openpyxl import load_workbook
 
 from tests.annotation.conftest import JUDGE, MODELS, Rows, cells, fill, grades_sheet
@@ -75,6 +77,38 @@ def test_another_judge_of_the_same_replies_is_held_against_the_one_before(
     assert {(each["before"], each["after"]) for each in drifts} == {(JUDGE, f"{MODELS[0]}:later")}
     assert {each["drift"]["difference"]["n"] for each in drifts} == {6, 10}
     assert "difference" in tripos("judges", "--since", first).out
+
+
+def test_a_panel_has_coefficients_of_the_mean_of_so_many_judges(tmp_path: Path, tripos: Command) -> None:
+    (tmp_path / "tutor.tripos").write_text(KIND.replace("gives bool, samples 3, seed 5", "gives 1..5"), "utf-8")
+    rows = "".join(json.dumps({"question": f"What is {n} + {n}?"}) + "\n" for n in range(12))
+    (tmp_path / "items.jsonl").write_text(rows, "utf-8")
+    panel = ("mock/careful:a", "mock/careful:b", "mock/severe:c")
+    roles = ("--model", ",".join(MODELS), "--role", f"judge={','.join(panel)}")
+    assert tripos("run", str(tmp_path / "tutor.tripos"), *roles).code == 0
+    [metric] = judges(tripos)["metrics"]
+    sql = "select sample_id, evaluator, value from tutor.scores order by all"
+    found: dict[str, dict[str, float]] = {}
+    for row in tripos("sql", sql, "--json").data:
+        found.setdefault(row["sample_id"], {})[row["evaluator"]] = row["value"]
+    scores = np.array([[each[judge] for judge in panel] for each in found.values()])
+    # Mean squares of replies, judges, and the rest (Brennan 2001, section 2.1).
+    n, k = scores.shape
+    of_replies, of_judges = (scores.mean(axis=axis, keepdims=True) - scores.mean() for axis in (1, 0))
+    rest = float(((scores - scores.mean() - of_replies - of_judges) ** 2).sum()) / ((n - 1) * (k - 1))
+    judged = max(float((of_judges**2).sum()) / (k - 1) - rest / n, 0.0)
+    replies = max(float((of_replies**2).sum()) / (n - 1) - rest / k, 0.0)
+    assert min(judged, replies, rest) > 0
+    assert metric["panel"]["components"] == pytest.approx({"replies": replies, "judges": judged, "residual": rest})
+    designs = {each["judges"]: each for each in metric["panel"]["designs"]}
+    assert list(designs) == [1, 2, 3, 5]
+    for many, design in designs.items():
+        assert design["relative"]["value"] == pytest.approx(replies / (replies + rest / many))
+        assert design["absolute"]["value"] == pytest.approx(replies / (replies + (rest + judged) / many))
+        assert design["relative"]["low"] < design["relative"]["value"] < design["relative"]["high"]
+    shown = tripos("judges").out
+    assert "order of replies (G)" in shown
+    assert "of the variance of a score: replies " in shown
 
 
 def test_a_report_says_how_often_a_judge_contradicts_itself(tmp_path: Path, tripos: Command, monkeypatch: Any) -> None:

@@ -69,6 +69,8 @@ def test_the_block_and_the_statement_are_known(marked: str, place: str, keyword:
         ("scenario s { ask a by b { prompt en |", ["LABELS"]),
         ("measure m = mean(x) |", ["lower", "higher", "corrected", "across", "until", "by"]),
         ("measure m = mean(x) by a, |", ["DIMS"]),
+        ("measure m = mean(x) across |", ["ROLE", "FACETS"]),
+        ("measure m = mean(x) across judge * wording |", ["as"]),
         ("measure m = mean(x, by: |", ["VALUE"]),
         ('dataset d from "x" { a list<|', ["TYPE"]),
         ('dataset d from "x" { a list<text> |', ["secret", "from"]),

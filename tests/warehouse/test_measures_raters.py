@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from tripos_warehouse.measures import sql_of
 from tripos_warehouse.query import list_statistics as listed
 from tripos_warehouse.query.answers import run_query
 from tripos_warehouse.query.raters import find_statistic
+from tripos_warehouse.statistics.agreement import Weights, gwet_ac
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect
 
@@ -175,6 +177,84 @@ def test_how_far_somebody_agrees_with_themselves_is_a_query_of_the_page(store: S
 def test_kappa_by_squares_has_the_published_value() -> None:
     marks = np.array([[int(each) for each in text] for text in ("1234532145", "1233542244")], dtype=float)
     assert find_statistic("quadratic_kappa", "", marks).value == pytest.approx(0.882353, abs=1e-6)
+
+
+# --- the categories that could be chosen ---
+
+SCALES = """
+benchmark demo "1.0.0" { languages en }
+role candidate compared
+role judge panel
+dimension quality "Quality" {
+  metric CLAR "Clarity" { scale 1..5, asks "?" }
+  metric DEEP "Depth" { scale 0..10, asks "?" }
+}
+scorer rubric(reply: text) by judge { prompt "{{ metrics }} {{ reply }}", gives allocated metrics }
+scorer verdict(reply: text) by judge { prompt "{{ reply }}", gives choice(GOOD: 1, FAIR: 0.5, POOR: 0) }
+allocate rubric {
+  |      | CLAR | DEEP |
+  | sums |  x   |  x   |
+}
+scenario sums {
+  ask answer by candidate { prompt "Add." }
+  score rubric(answer.text)
+  score style = verdict(answer.text)
+}
+measure each   = gwet_ac1(rubric) across judge by metric
+measure levels = gwet_ac2(rubric) across judge by metric
+measure one    = gwet_ac2(DEEP) across judge
+measure deep   = levels[metric: DEEP]
+measure style  = gwet_ac1(style) across judge
+measure worth  = gwet_ac2(style) across judge
+measure good   = gwet_ac1(style == GOOD) across judge
+measure some   = gwet_ac1(style, where: style in (GOOD, FAIR)) across judge
+measure few    = gwet_ac2(style, where: style in (GOOD, FAIR)) across judge
+"""
+
+
+def test_categories_are_those_of_the_rubric_also_if_nobody_gave_them(store: Store) -> None:
+    plan = plan_of(compile_text(SCALES))
+    results = Results(plan, judges=("j1", "j2"))
+    marks = {"CLAR": ([2.0, 3, 3, 2, 2, 3], [2.0, 3, 2, 2, 2, 3]), "DEEP": ([4.0, 9, 4, 4, 9, 9], [4.0, 9, 9, 4, 9, 4])}
+    styles = (["GOOD", "GOOD", "FAIR", "GOOD", "FAIR", "GOOD"], ["GOOD", "FAIR", "FAIR", "GOOD", "FAIR", "GOOD"])
+    worth = {"GOOD": 1.0, "FAIR": 0.5, "POOR": 0.0}
+    for metric, given in marks.items():
+        for judge, values in zip(results.judges, given, strict=True):
+            for item, value in enumerate(values):
+                results.add("sums", "rubric", f"i{item}", value, metric=metric, evaluator=judge)
+    for judge, names in zip(results.judges, styles, strict=True):
+        for item, name in enumerate(names):
+            results.add("sums", "style", f"i{item}", name, evaluator=judge)
+    results.write(store)
+
+    def ac(weights: Weights, given: object, categories: list[float]) -> Any:
+        return pytest.approx(gwet_ac(given, weights, categories).value)  # type: ignore[arg-type]
+
+    by_metric = {name: {row.by: row.value for row in measured(store, plan, name).rows} for name in ("each", "levels")}
+    clear, deep = [*map(float, range(1, 6))], [*map(float, range(11))]
+    assert by_metric["each"] == {
+        ("CLAR",): ac("none", marks["CLAR"], clear), ("DEEP",): ac("none", marks["DEEP"], deep)
+    }  # fmt: skip
+    quadratic = {("CLAR",): ac("quadratic", marks["CLAR"], clear), ("DEEP",): ac("quadratic", marks["DEEP"], deep)}
+    assert by_metric["levels"] == quadratic
+    assert single(store, plan, "one").value == single(store, plan, "deep").value == quadratic["DEEP",]
+    numbers = [[worth[name] for name in names] for names in styles]
+    assert single(store, plan, "style").value == ac("none", numbers, [0, 0.5, 1])
+    assert single(store, plan, "worth").value == ac("quadratic", numbers, [0, 0.5, 1])
+    assert single(store, plan, "good").value == ac("none", [[each == 1 for each in row] for row in numbers], [0, 1])
+    assert single(store, plan, "some").value == ac("none", numbers, [0.5, 1])
+    assert single(store, plan, "few").value == ac("quadratic", numbers, [0.5, 1])
+
+
+def test_scores_off_the_scale_are_categories_of_their_own() -> None:
+    """The mean of a judge's several answers is no level of the scale."""
+    ratings = [1.0, 2.5, 2, 1, 2, 2, 2, 1]
+    names = ["a", "b", "c", "d"] * 2
+    raters = ["x"] * 4 + ["y"] * 4
+    for what, keys in (("gwet_ac1", [str(float(each)) for each in ratings]), ("gwet_ac2", [None] * 8)):
+        found = listed.statistic(what, "[[1, 3]]", names, names, raters, keys, ratings)
+        weights: Weights = "none" if what == "gwet_ac1" else "quadratic"
+        assert found["value"] == pytest.approx(gwet_ac([ratings[:4], ratings[4:]], weights, [1, 2, 2.5, 3]).value)
 
 
 # --- many items ---

@@ -282,6 +282,9 @@ def _slot(view: View, cursor: Cursor, slot: Slot) -> Iterator[Proposal]:
             yield from names.axes()
         case "ARMS":
             yield from names.of("arm")
+        case "FACETS":
+            yield from names.of("role")
+            yield from names.of("arm")
         case "DIMS":
             yield from names.dimensions()
         case "MEASURE" | "MEASURES":

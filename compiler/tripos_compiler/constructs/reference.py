@@ -74,6 +74,7 @@ SLOTS: dict[str, str] = {
     "FILTER": "an [expression](expressions.md) that is true or false of a row",
     "CALL": "a scorer with its arguments: `rubric(answer.text)`",
     "AXES": "axes, joined by `*`",
+    "FACETS": "roles that judge, and arms, joined by `*`: `judge`, `judge * wording`",
     "ARMS": "arms, joined by `*`",
     "DIMS": "dimensions: axes, arms, `scenario`, `metric`, `dimension`, `evaluator`, a field of the rows",
     "SUBSETS": "names of subsets",

@@ -64,6 +64,7 @@ KINDS = {
     "NAMES": "a name",
     "LOCALE": "a locale such as `de`",
     "AXIS": "the name of an axis",
+    "FACETS": "the name of a role or an arm",
 }
 """What fills a slot; a slot that is not listed takes any expression."""
 

@@ -350,7 +350,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "measure",
         (FILE, "scenario"),
         "measure NAME [LABELS] = VALUE [lower|higher is better] [corrected by people] [across ROLE]"
-        " [until settled [within NUMBER]] [by DIMS...]",
+        " [across FACETS as sample] [until settled [within NUMBER]] [by DIMS...]",
         "a figure from scores, for each model under test",
     ),
     Construct(

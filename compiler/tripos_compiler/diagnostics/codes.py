@@ -66,6 +66,7 @@ CODES: dict[str, str] = {
     "E0625": "runs cannot settle this",
     "E0626": "no direction",
     "E0627": "a judge no better than chance",
+    "E0628": "not taken as a sample",
     "E0630": "not one value for each model",
     # E07 scorers
     "E0701": "no metrics to give",

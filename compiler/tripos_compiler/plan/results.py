@@ -163,6 +163,9 @@ class Measure(Part):
     higher_is_better: bool = False
     corrected: bool = False
     """Whether the figure is that of people, as a judge's grades of everything and people's of a sample show it."""
+    random: tuple[str, ...] = ()
+    """The facets that are random as items are: roles whose judges, and arms whose values, are a sample of many like
+    them, so that the interval speaks of all of these."""
     until: Settling | None = None
     figure: Figure
 
@@ -196,6 +199,8 @@ class Expectation(Part):
     low: float | None = None
     high: float | None = None
     corrected: bool = False
+    """As in a `Measure`, of which it is one."""
+    random: tuple[str, ...] = ()
     """As in a `Measure`, of which it is one."""
     coverage: float | None = None
     """The least share of its scores that must have a value, if the spec gives one."""

@@ -15,6 +15,9 @@ from .memory import (
     fork_program as fork_program,
     program_additions as program_additions,
 )
+from .products import (
+    product_of as product_of,
+)
 from .program import (
     KINDS as KINDS,
     FormulaScorer as FormulaScorer,

@@ -25,6 +25,7 @@ from tripos_warehouse.measures.figure_walk import (
 )
 from tripos_warehouse.measures.gaps import why_missing
 from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable
+from tripos_warehouse.measures.random_facets import generalized_rows
 from tripos_warehouse.measures.sql import CORRELATED, graders_of, has_apart, sql_of
 from tripos_warehouse.query import Connection, query_rows
 from tripos_warehouse.statistics import StatisticResult, t_quantile
@@ -79,8 +80,9 @@ def evaluate(
     two ends it is that of `statistics.bounded`. Else it is `value ± t · error`, with the 97.5 % quantile of Student's t
     at the `df` degrees of freedom that the SQL gives. Cells whose items are all alike move the ends further out, by
     what they do not show; without an error above zero there is no interval. No interval leaves the measure's bounds.
-    What is not there has a `reason`. A measure that people correct has the figure of people, and
-    that of the judge beside it (`corrected_rows`). `shared` are queries in other words (`shared_cells`).
+    What is not there has a `reason`. A measure that people correct has the figure of people, and that of the judge
+    beside it (`corrected_rows`), and one with random facets an interval that speaks of these too (`generalized_rows`).
+    `shared` are queries in other words (`shared_cells`).
 
     Raises `StoreError` S0201 where the SQL fails or lacks a column.
     """
@@ -106,6 +108,8 @@ def evaluate(
         rows = [_failed(connection, plan, measure, row) for row in rows]
     places = [dimension_place(plan, name) for name in measure.by]
     rows = _seen_through(connection, plan, measure, by_people, rows)
+    if measure.random:
+        rows = generalized_rows(connection, plan, measure, by_people, rows)
     rows.sort(key=lambda row: ([place(value) for place, value in zip(places, row.by, strict=True)], row.model))
     return MeasureTable(measure, tuple(rows))
 

@@ -121,6 +121,7 @@ def as_measure(expectation: Expectation) -> Measure:
         low=expectation.low,
         high=expectation.high,
         corrected=expectation.corrected,
+        random=expectation.random,
         figure=expectation.figure,
     )
 

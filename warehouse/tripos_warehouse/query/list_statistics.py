@@ -163,8 +163,9 @@ def statistic(
     values: GivenNumbers,
 ) -> dict[str, Any]:
     """Return a statistic of a list of ratings: of what belongs to `items`, `raters` said of `subjects` the number in
-    `values`, or the text in `keys` where classes are told apart. Of comparisons `subjects` are the models shown first,
-    `raters` those shown second, and `keys` the judges, or how often each counts.
+    `values`, or the text in `keys` where classes are told apart. `level` is that of Krippendorff's α, and of Gwet's
+    coefficients the JSON of the declared categories (`_categories`). Of comparisons `subjects` are the models shown
+    first, `raters` those shown second, and `keys` the judges, or how often each counts.
 
     It gives `value`, or the `reason` why there is none, and `pulls` of `items`, so that the variance of the value is
     the sum of squared pulls times m / (m - 1) for m items. Of a `median` it also gives the `draws`, and of a corrected
@@ -204,11 +205,13 @@ def _find(
     found = _matrix(what, level, items, subjects, raters, keys, values)
     if isinstance(found, str):
         return _nothing(found)
-    matrix, owners, names = found
-    whole = find_statistic(what, level, matrix)
+    matrix, owners, names, categories = found
+    whole = find_statistic(what, level, matrix, categories)
     if whole.value is None:
         return _nothing(str(whole.reason))
-    told, pulls = _left_out(lambda groups, count: find_values(what, level, matrix, groups, count), owners, names)
+    told, pulls = _left_out(
+        lambda groups, count: find_values(what, level, matrix, groups, count, categories), owners, names
+    )
     return {"value": whole.value, "reason": told, "items": names, "pulls": pulls, "draws": None}
 
 
@@ -251,8 +254,9 @@ def _matrix(
     raters: GivenWords,
     keys: GivenWords,
     values: GivenNumbers,
-) -> tuple[Floats, Ints, list[str]] | str:
-    """Return the ratings (raters, subjects), the place of each subject's item, and the items; or why there are none."""
+) -> tuple[Floats, Ints, list[str], Floats | None] | str:
+    """Return the ratings (raters, subjects), the place of each subject's item, the items, and the categories of Gwet's
+    coefficients; or why there are none."""
     key, numbers = code_texts(keys), read_numbers(values)
     if what in ("cohen_kappa", "gwet_ac1") or level == "nominal":
         numbers = np.where(key.codes >= 0, key.codes, np.nan)
@@ -273,7 +277,34 @@ def _matrix(
     if kept.sum() < 2:
         return "fewer than two replies have the ratings that it takes"
     used, owners = np.unique(owner[kept], return_inverse=True)
-    return matrix[:, kept], owners.astype(np.int64), item.named(used)
+    categories = _categories(level, key.names.to_pylist(), numbers, what) if what in WITH_SINGLES else None
+    return matrix[:, kept], owners.astype(np.int64), item.named(used), categories
+
+
+MOST_LEVELS = 100_000
+"""A declared range of more integers than these is a measurement and no rubric: those that were given count."""
+
+
+def _categories(declared: str, keys: Sequence[str], numbers: Floats, what: str) -> Floats:
+    """Return the categories of a rubric as the numbers that ratings have: those that are `declared`, a JSON list of
+    names, numbers and `[low, high]` for integers, and those that were given, should a rating be none of these. Classes
+    (`gwet_ac1`) have the places of their `keys`, and then places of their own for those that nobody gave.
+
+    >>> _categories('[[1, 3]]', ["2.0", "7.0"], np.array([]), "gwet_ac1").tolist()
+    [0.0, 1.0, 2.0, 3.0]
+    >>> _categories('[[1, 3]]', [], np.array([2.0, 2.5]), "gwet_ac2").tolist()
+    [1.0, 2.0, 2.5, 3.0]
+    """
+    every: set[str | float] = set()
+    for each in json.loads(declared or "[]"):
+        if not isinstance(each, list):
+            every.add(each)
+        elif each[1] - each[0] < MOST_LEVELS:
+            every.update(map(float, range(each[0], each[1] + 1)))
+    if what == "gwet_ac1":
+        unused = every - {json.loads(key) for key in keys}
+        return np.arange(len(keys) + len(unused), dtype=np.float64)
+    return np.union1d(np.array(sorted(map(float, every))), numbers[~np.isnan(numbers)])
 
 
 def _left_out(

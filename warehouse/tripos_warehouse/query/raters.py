@@ -11,7 +11,6 @@ import numpy as np
 from tripos_warehouse.statistics import Floats, Ints, StatisticResult
 from tripos_warehouse.statistics.agreement import (
     Level,
-    Weights,
     cohen_kappa,
     gwet_ac,
     kendall_tau_b,
@@ -29,26 +28,32 @@ WITH_SINGLES = frozenset({"gwet_ac1", "gwet_ac2"})
 """What looks at subjects with one rating too, for how often each category is given."""
 
 
-def find_statistic(what: str, level: str, ratings: Floats) -> StatisticResult:
+def find_statistic(what: str, level: str, ratings: Floats, categories: Floats | None = None) -> StatisticResult:
     """Return the statistic `what` of `ratings`, a row a rater and a column a subject, NaN where one is missing. Of two
-    raters at a time it is the mean over the pairs. `level` is that of Krippendorff's α.
+    raters at a time it is the mean over the pairs. `level` is that of Krippendorff's α, and `categories` are those of
+    Gwet's coefficients; without them the ones that were given.
 
     >>> ratings = np.array([[1, 2, 2, 4, 5, 3], [1, 3, 2, 4, 4, 5], [2, 2, 2, 5, 4, 5.0]])
     >>> round(find_statistic("kendall_w", "", ratings).value, 6)
     0.87415
     """
+    if what in WITH_SINGLES:
+        every = None if categories is None else categories.tolist()
+        return gwet_ac(ratings, "none" if what == "gwet_ac1" else "quadratic", every)
     return _STATISTICS[what](ratings, level)
 
 
-def find_values(what: str, level: str, ratings: Floats, groups: Ints, count: int) -> list[float | None]:
+def find_values(
+    what: str, level: str, ratings: Floats, groups: Ints, count: int, categories: Floats | None = None
+) -> list[float | None]:
     """Return the value of `find_statistic` without the subjects of each of `count` groups; of W without its test, which
     the jackknife has no use for."""
     if what == "kendall_w":
         return w_without(ratings, groups, count)
-    if what in WITH_SINGLES:  # a category that some items carry alone is one all the same
-        used = np.unique(ratings[~np.isnan(ratings)]).tolist()
-        weights: Weights = "none" if what == "gwet_ac1" else "quadratic"
-        return [gwet_ac(ratings[:, groups != each], weights, used).value for each in range(count)]
+    if what in WITH_SINGLES and categories is None:  # a category that some items carry alone is one all the same
+        categories = np.unique(ratings[~np.isnan(ratings)])
+    if what in WITH_SINGLES:
+        return [find_statistic(what, level, ratings[:, groups != each], categories).value for each in range(count)]
     return [find_statistic(what, level, ratings[:, groups != each]).value for each in range(count)]
 
 
@@ -96,6 +101,4 @@ _STATISTICS: Mapping[str, Callable[[Floats, str], StatisticResult]] = {
     "spearman": lambda ratings, level: pairwise(_rho, ratings).mean,
     "cohen_kappa": lambda ratings, level: pairwise(_unweighted_kappa, ratings).mean,
     "quadratic_kappa": _quadratic,
-    "gwet_ac1": lambda ratings, level: gwet_ac(ratings),
-    "gwet_ac2": lambda ratings, level: gwet_ac(ratings, "quadratic"),
 }

@@ -333,7 +333,7 @@ def _measures(
                 unpaired.append((measure.name, _why_unpaired(one, two, measure)))
             continue
         graded = measure.directed or bool(measure.corrected) or measure.name in two.plan.benchmark.headline
-        if (plain := mean_of(measure)) is not None:
+        if (plain := mean_of(measure.model_copy(update={"random": ()}))) is not None:
             graded |= set(plain.values) <= judged.graded
         values = remeasure(half, other, two.plan, measure, items)
         span = None if measure.low is None or measure.high is None else measure.high - measure.low

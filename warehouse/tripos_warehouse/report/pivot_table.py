@@ -138,7 +138,7 @@ def coverage(rows: Sequence[HasCoverage]) -> str:
 def _is_mean(other: MeasureTable, table: MeasureTable) -> bool:
     """Return true if a measure is the plain mean of this one's cells, over the last dimensions but that of pairs."""
     figure = other.measure.figure
-    if other.measure.corrected != table.measure.corrected:
+    if (other.measure.corrected, other.measure.random) != (table.measure.corrected, table.measure.random):
         return False
     if not isinstance(figure, Aggregate) or figure.function != "mean" or isinstance(table.measure.figure, Constant):
         return False

@@ -268,6 +268,7 @@ def title_of(table: MeasureTable) -> str:
     by = ", ".join(table.measure.by)
     named = f"{table.measure.name} by {by}" if by else table.measure.name
     named += ", corrected by people" if table.measure.corrected else ""
+    named += f", across {' * '.join(table.measure.random)} as sample" if table.measure.random else ""
     return f"{named} (lower is better)" if table.measure.lower_is_better else named
 
 
@@ -280,6 +281,8 @@ def shown_title(plan: Plan, table: MeasureTable) -> str:
         by = [name if language == "en" else dimension_heading(plan, name, language) for name in table.measure.by]
         named += localized(" by ") + ", ".join(by)
     named += localized(", corrected by people") if table.measure.corrected else ""
+    if table.measure.random:
+        named += localized(f", across {' * '.join(table.measure.random)} as sample")
     return named + localized(" (lower is better)") if table.measure.lower_is_better else named
 
 

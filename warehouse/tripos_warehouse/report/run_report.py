@@ -181,6 +181,7 @@ class Report:
                     "by": list(table.measure.by),
                     "lower_is_better": table.measure.lower_is_better,
                     **({"corrected": True} if table.measure.corrected else {}),
+                    **({"random": list(table.measure.random)} if table.measure.random else {}),
                     "sql": sql_of(self.plan, table.measure),
                     "rows": table.to_rows() if table.error is None else None,
                     "error": table.error,

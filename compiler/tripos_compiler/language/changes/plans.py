@@ -237,7 +237,7 @@ def _metrics(before: Plan, after: Plan) -> Iterator[Change]:
             yield Change("major", "metric", new.name, "is called otherwise in the rubric")
 
 
-_APART = ("lower_is_better", "higher_is_better", "until")
+_APART = ("lower_is_better", "higher_is_better", "until", "random")
 """Fields of a measure that change no figure."""
 
 
@@ -248,6 +248,9 @@ def _measures(before: Plan, after: Plan) -> Iterator[Change]:
             headlines = (*before.benchmark.headline, *after.benchmark.headline)
             turned = "is better when lower" if new.lower_is_better else "is better when lower no longer"
             yield Change("major" if new.name in headlines else "minor", "measure", new.name, turned)
+        if old.random != new.random:
+            what = "has an interval that speaks of other judges or prompts than before"
+            yield Change("minor", "measure", new.name, what)
         if any(getattr(old, name) != getattr(new, name) for name in ("figure", "by", "missing", "corrected")):
             yield Change("major", "measure", new.name, "is computed another way")
         elif old.model_copy(update={name: getattr(new, name) for name in _APART}) != new:

@@ -215,7 +215,8 @@ _ALL: tuple[AggregateFunction, ...] = (
         "gwet_ac1",
         (_VALUES, _OTHER_VALUES, _MODELS),
         "how far raters agree beyond chance on which class an item is of, for any number of them, with gaps; where "
-        "nearly all items are of one class it stays near the share of pairs that agree, and κ does not",
+        "nearly all items are of one class it stays near the share of pairs that agree, and κ does not; levels and "
+        "names of the rubric that nobody gave are classes too",
         "Gwet, Computing Inter-Rater Reliability and its Variance in the Presence of High Agreement, 2008",
         _BOTH_WAYS,
         across="optional",

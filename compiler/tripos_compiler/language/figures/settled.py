@@ -62,6 +62,8 @@ def settling_figure(plan: Plan, of: Measure | Expectation) -> SettlingFigure | s
     its name."""
     if isinstance(of, Expectation) and of.operator not in DECIDED:
         return f"compares with `{of.operator}`, which no interval decides"
+    if of.random:
+        return "speaks of other judges or prompts too, and no more items show those"
     if of.corrected:
         return "is corrected by people"
     if getattr(of, "missing", "skip") != "skip":

@@ -24,6 +24,7 @@ from tripos_compiler.statements.measures.measures import (
 )
 from tripos_compiler.statements.measures.normal_forms import with_missing
 from tripos_compiler.statements.measures.operands import find_measure
+from tripos_compiler.statements.measures.random_facets import inherited_facets
 from tripos_compiler.statements.measures.scales import rounded, spoken
 from tripos_compiler.statements.measures.typed_figures import FigureContext, TypedFigure, find_cells, written_as
 
@@ -237,7 +238,8 @@ def _lowered(
     if by is None or not _can_tell(reading, condition, figured, operator, value):
         return None
     corrected = is_expected_of_people(reading, condition, figured)
-    if corrected is None:
+    random = inherited_facets(reading, condition, figured)
+    if corrected is None or random is None:
         return None
     low, high = bounds_of(figured)
     return Expectation(
@@ -249,6 +251,7 @@ def _lowered(
         low=low,
         high=high,
         corrected=corrected,
+        random=random,
     )
 
 

@@ -24,6 +24,7 @@ from tripos_compiler.statements.measures.figure_syntax import (
 from tripos_compiler.statements.measures.figures import read_whole
 from tripos_compiler.statements.measures.normal_forms import Direction, directions_of
 from tripos_compiler.statements.measures.operands import grader_of, graders_of
+from tripos_compiler.statements.measures.random_facets import random_facets
 from tripos_compiler.statements.measures.scales import rounded, spoken
 from tripos_compiler.statements.measures.scored_values import Operand, Scores
 from tripos_compiler.statements.measures.typed_figures import (
@@ -222,7 +223,7 @@ def _measure(program: Program, reading: FigureContext, each: Declared) -> Lowere
         figured = read_whole(again, statement.syntax("value")) or figured
     if reading.across is not None and not reading.across_taken:
         message = f"nothing here is taken across `{reading.across.text}`"
-        help_ = "leave it out, or take an agreement such as `kendall_w(…)`"
+        help_ = "leave it out, take an agreement such as `kendall_w(…)`, or a mean across it `as sample`"
         program.diagnostics.error("E0623", message, reading.across.span, help=help_)
         return None
     if not figured.leaves:
@@ -234,6 +235,9 @@ def _measure(program: Program, reading: FigureContext, each: Declared) -> Lowere
         return None
     corrected = is_corrected(reading, statement.syntax("value"), figured, statement.has("corrected"))
     if corrected is None:
+        return None
+    random = random_facets(reading, statement, figured)
+    if random is None:
         return None
     better = better_direction(statement, figured)
     missing: Missing = reading.missing or "skip"
@@ -250,6 +254,7 @@ def _measure(program: Program, reading: FigureContext, each: Declared) -> Lowere
         lower_is_better=better == "lower",
         higher_is_better=better == "higher",
         corrected=corrected,
+        random=random,
         until=settling_of(statement),
         figure=figured.figure,
     )

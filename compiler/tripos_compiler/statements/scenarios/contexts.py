@@ -8,8 +8,8 @@ from typing import Any
 from tripos_compiler.constructs import Statement
 from tripos_compiler.language import Unavailable, axes_in_guards, count_cells
 from tripos_compiler.plan import Arm, Axis, ChoiceType, Rows
-from tripos_compiler.resolve import Binding, LoadedDataset, Program, has_lost_part, has_lost_values
-from tripos_compiler.source import BinaryExpr, Name, Syntax, dataclass
+from tripos_compiler.resolve import Binding, LoadedDataset, Program, has_lost_part, has_lost_values, product_of
+from tripos_compiler.source import dataclass
 from tripos_compiler.typing import axis_type
 
 
@@ -129,16 +129,3 @@ def lower_arms_of(program: Program, statement: Statement, cases: ScenarioCases) 
         span = program.declared["arm"][arm.name].span
         cases.scope[arm.name] = Binding((arm.name,), type_, span=span)
     return cases
-
-
-def product_of(program: Program, syntax: Syntax, what: str = "axes") -> list[Name] | None:
-    match syntax:
-        case Name():
-            return [syntax]
-        case BinaryExpr(operator="*", left=left, right=right):
-            first, second = product_of(program, left, what), product_of(program, right, what)
-            return None if first is None or second is None else [*first, *second]
-    word, example = ("context", "language * stage * subject") if what == "axes" else ("arms", "shots * wording")
-    help_ = f"write `{word} {example}`"
-    program.diagnostics.error("E0106", f"this is a product of {what}", syntax.span, help=help_)
-    return None

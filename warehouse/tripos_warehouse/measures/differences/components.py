@@ -64,6 +64,8 @@ def measure_components(
     """
     if measure.corrected:
         return Unknown("people correct it, so its error is that of their grades too")
+    if measure.random:
+        return Unknown("its error is that of its judges or prompts too, as of a sample of them")
     mean = mean_of_scores(plan, measure)
     if mean is None:
         return Unknown("it is no mean of scores")

@@ -28,6 +28,7 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.differences.corrected_pairs import Threes, corrected_difference, three_by_cell
 from tripos_warehouse.measures.evaluation import evaluate
 from tripos_warehouse.measures.figure_walk import aggregates, cut_of, degree, of_formula
+from tripos_warehouse.measures.random_facets import faceted_differences
 from tripos_warehouse.measures.sql import BY_CHANCE, CUT_OFF, ROOT_OF_ZERO, sql_of
 from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics import StatisticResult
@@ -102,6 +103,8 @@ def remeasure(
     """
     if measure.corrected:
         return _remeasure_corrected(one, two, plan, measure, items)
+    if measure.random:
+        return _remeasure_faceted(one, two, plan, measure, items)
     groups, power = _groups(items, clusters_of(two.connection, plan), seed), degree(plan, measure.figure)
     bent = any(map(of_formula, aggregates(plan, measure.figure)))
     reason = JUMPS if _jumps(plan, measure) else GROWS_IN_PART if power is None else None
@@ -142,6 +145,8 @@ def remeasure_cells(
     """
     if measure.corrected:
         return _remeasure_corrected_cells(half, plan, measure, items)
+    if measure.random:
+        return _remeasure_faceted_cells(half, plan, measure, items)
     groups, power = _groups(items, clusters_of(half.connection, plan), seed), degree(plan, measure.figure)
     bent = any(map(of_formula, aggregates(plan, measure.figure)))
     reason = JUMPS if _jumps(plan, measure) else GROWS_IN_PART if power is None else None
@@ -199,6 +204,40 @@ def _remeasure_corrected_cells(
         for cell in dict.fromkeys(cell for cell, _ in threes)
         for first, second in combinations(half.models, 2)
         if (cell, first) in threes and (cell, second) in threes
+    }
+
+
+def _remeasure_faceted(one: Half, two: Half, plan: Plan, measure: Measure, items: Sequence[str]) -> list[Remeasured]:
+    """Return the same of a measure with random facets, whose scores are paired one by one."""
+    connections = one.connection, two.connection
+    try:
+        [found] = faceted_differences(connections, plan, measure, items, [(one.models, two.models)])
+    except StoreError:
+        return []
+    return [
+        Remeasured(
+            tuple(dimension_label(plan, name, value) for name, value in zip(measure.by, cell, strict=True)),
+            each.a,
+            each.b,
+            each.difference,
+        )
+        for cell, each in found.items()
+    ]
+
+
+def _remeasure_faceted_cells(
+    half: Half, plan: Plan, measure: Measure, items: Sequence[str]
+) -> dict[tuple[Cell, str, str], StatisticResult]:
+    pairs = list(combinations(half.models, 2))
+    sides = [((second,), (first,)) for first, second in pairs]
+    try:
+        found = faceted_differences((half.connection, half.connection), plan, measure, items, sides)
+    except StoreError:
+        return {}
+    return {
+        (cell, first, second): each.difference
+        for (first, second), cells in zip(pairs, found, strict=True)
+        for cell, each in cells.items()
     }
 
 

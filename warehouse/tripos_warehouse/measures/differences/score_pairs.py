@@ -63,10 +63,10 @@ def items_beside_numbers(*sides: ModelsOfRun, alone: bool = False) -> set[str]:
 
 
 def mean_of(measure: Measure) -> Aggregate | None:
-    """The mean that a measure is of scores, maybe in cells; `None` of any other, of one that people correct, and of
-    scores of elements, which two replies have in different numbers."""
+    """The mean that a measure is of scores, maybe in cells; `None` of any other, of one that people correct or that has
+    random facets, and of scores of elements, which two replies have in different numbers."""
     figure = measure.figure
-    if measure.corrected or not isinstance(figure, Aggregate):
+    if measure.corrected or measure.random or not isinstance(figure, Aggregate):
         return None
     inner = mean_in(figure)
     means = inner is not None and len(inner.values) == 1 and not inner.of_condition and not inner.elements

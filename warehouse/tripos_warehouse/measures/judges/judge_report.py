@@ -23,6 +23,7 @@ from tripos_warehouse.measures.judges.judge_scores import (
 )
 from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics import StatisticResult
+from tripos_warehouse.statistics.design import PanelStudy, panel_study
 from tripos_warehouse.statistics.preferences import judge_severity
 from tripos_warehouse.statistics.validity import (
     Calibration,
@@ -81,6 +82,8 @@ class JudgedMetric:
     scorer: str
     metric: str
     raters: tuple[RaterUse, ...]
+    panel: PanelStudy | None = None
+    """How dependable its judges are together; none of one judge."""
     stability: Mapping[str, JudgeStability] = field(default_factory=dict)
     """By judge, of scorers with `samples`."""
     noise: JudgeNoise | None = None
@@ -151,6 +154,7 @@ def _metric(
     return JudgedMetric(
         *key,
         _uses(scores, raters),
+        _panel(scores, judges) if len(judges) > 1 else None,
         judge_stability(verdicts),
         judge_noise(verdicts) if verdicts else None,
         {judge: _calibration(plan, key[0], scores, judge, told) for judge in judges} if told else {},
@@ -160,11 +164,7 @@ def _metric(
 
 
 def _uses(scores: Sequence[GradedScore], raters: Sequence[str]) -> tuple[RaterUse, ...]:
-    replies = list(dict.fromkeys(each.reply for each in scores))
-    items = {each.reply: each.cluster for each in scores}
-    given = {(each.evaluator, each.reply): each.value for each in scores}
-    matrix = [[given.get((rater, reply)) for reply in replies] for rater in raters]
-    severities = judge_severity(matrix, [items[reply] for reply in replies]) if len(raters) > 1 else ()
+    severities = judge_severity(*_matrix(scores, raters)) if len(raters) > 1 else ()
     found = []
     for place, rater in enumerate(raters):
         own = [each for each in scores if each.evaluator == rater]
@@ -183,6 +183,17 @@ def _uses(scores: Sequence[GradedScore], raters: Sequence[str]) -> tuple[RaterUs
             )
         )
     return tuple(found)
+
+
+def _matrix(scores: Sequence[GradedScore], raters: Sequence[str]) -> tuple[list[list[float | None]], list[str]]:
+    """Return a row of scores for each rater, a column for each reply that one of them scored, and its cluster."""
+    items = {each.reply: each.cluster for each in scores if each.evaluator in raters}
+    given = {(each.evaluator, each.reply): each.value for each in scores}
+    return [[given.get((rater, reply)) for reply in items] for rater in raters], list(items.values())
+
+
+def _panel(scores: Sequence[GradedScore], judges: Sequence[str]) -> PanelStudy:
+    return panel_study(*_matrix(scores, judges))
 
 
 def _calibration(

@@ -21,7 +21,7 @@ def render_judges(report: JudgeReport, plan: Plan, width: int, table_width: int)
         label = dimension_label(plan, "metric", metric.metric, reader_language())
         title = label if metric.metric == metric.scorer else f"{label} ({metric.scorer})"
         lines += [*([""] if lines else []), title, *_raters(metric, table_width)]
-        for part in (_stability, _noise, _calibration, _curves, _prevalences, _drifts):
+        for part in (_panel, _stability, _noise, _calibration, _curves, _prevalences, _drifts):
             found = list(part(metric, table_width))
             lines += ["", *found] if found else []
     for use in report.cascades:
@@ -50,6 +50,27 @@ def _raters(metric: JudgedMetric, width: int) -> list[str]:
         for each in metric.raters
     ]
     return _table(("rater", "scores", "mean", "SD", "lowest", "highest", "severity"), rows, width)
+
+
+def _panel(metric: JudgedMetric, width: int) -> Iterator[str]:
+    """Yield what panels of judges like these come to, and of what the variance of a score consists."""
+    study = metric.panel
+    if study is None:
+        return
+    if study.reason is not None:
+        yield wrapped(localized(f"nothing is known of panels of judges like these: {study.reason}"), width)
+        return
+    whole = sum(study.components.values())
+    if whole > 0:
+        replies, judges, rest = (percent(each / whole) for each in study.components.values())
+        yield wrapped(
+            localized(f"of the variance of a score: replies {replies}, judges {judges}, the rest {rest}"), width
+        )
+    rows = [(f"{each.judges}", _interval(each.relative), _interval(each.absolute)) for each in study.designs]
+    yield from _table(("judges", "order of replies (G)", "scores themselves (D)"), rows, width)
+    why = next((each.reason for each in (study.designs[0].relative, study.designs[0].absolute) if each.reason), None)
+    if why is not None:
+        yield wrapped(localized(f"an interval is missing: {why}"), width)
 
 
 def _stability(metric: JudgedMetric, width: int) -> list[str]:

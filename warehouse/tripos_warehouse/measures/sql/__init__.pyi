@@ -22,6 +22,10 @@ from .parts import (
 from .scales import (
     CORRELATED as CORRELATED,
 )
+from .score_rows import (
+    keys_of_scores as keys_of_scores,
+    scores_sql as scores_sql,
+)
 from .unread import (
     COMPARED as COMPARED,
     End as End,

@@ -97,6 +97,8 @@ JUDGED = (
     "gwet_ac2",
     "mean_tau_agreement",
 )
+OF_CATEGORIES = ("gwet_ac1", "gwet_ac2")
+"""Agreements that depend on the categories that a rater may choose, also those that nobody did."""
 OF_TEXTS = ("corpus_bleu", "corpus_chrf", "corpus_ter")
 OF_NUMBERS = ("brier", "log_loss", "ece", "auroc", "length_controlled")
 PYTHON = "python"

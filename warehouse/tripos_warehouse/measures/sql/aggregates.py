@@ -18,7 +18,8 @@ from dataclasses import replace
 from tripos_compiler.language.figures import conversations_before
 from tripos_compiler.plan import Plugin
 from tripos_compiler.source import dataclass
-from tripos_warehouse.measures.sql.aggregate_tables import JUDGED, OF_NUMBERS, OF_TEXTS, PYTHON, SUMMED
+from tripos_warehouse.measures.sql.aggregate_tables import JUDGED, OF_CATEGORIES, OF_NUMBERS, OF_TEXTS, PYTHON, SUMMED
+from tripos_warehouse.measures.sql.categories import categories_sql
 from tripos_warehouse.measures.sql.class_measures import ClassMeasures
 from tripos_warehouse.measures.sql.means import is_plain_mean
 from tripos_warehouse.measures.sql.parts import (
@@ -230,14 +231,16 @@ from {node.cells} as c join {cells} as i on {same("c", "i", self.cut.dims)}""",
     # --- functions over lists ---
 
     def _judged(self, function: str) -> FigureTables:
-        level = str(self.figure.named.get("level", "interval"))
+        level = quoted(str(self.figure.named.get("level", "interval")))
+        if function in OF_CATEGORIES:
+            level = categories_sql(self.plan, self.figure, self.scored, self.cut)
         rows = replace(self, cut=replace(self.cut, dims=without_pair(self.cut.dims)))._rated()
         if PAIR in self.cut.dims:
             rows = by_pair(self.parts, rows)
         if not self.figure.of_all_models:
-            return self._opened(self._called(function, rows, "subject", "rater", quoted(level)))
+            return self._opened(self._called(function, rows, "subject", "rater", level))
         subject = REPLY_TO_ITEM if function == "mean_tau_agreement" else "subject"
-        found = self._called(function, models_as_one(self.parts, rows), subject, "rater", quoted(level))
+        found = self._called(function, models_as_one(self.parts, rows), subject, "rater", level)
         return for_every_model(self.parts, self._opened(found), rows)
 
     def _rated(self) -> str:

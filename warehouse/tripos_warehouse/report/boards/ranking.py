@@ -184,6 +184,7 @@ class Board:
             "partly": list(self.partly),
             "mixed": {model: list(versions) for model, versions in self.mixed.items()},
             **({"corrected": True, "uncorrected": dict(self.uncorrected)} if self.measure.corrected else {}),
+            **({"random": list(self.measure.random)} if self.measure.random else {}),
             **({"people": self._people()} if self.by_people else {}),
             **({"clusters": [each.to_json() for each in self.clusterings]} if self.clusterings else {}),
         }

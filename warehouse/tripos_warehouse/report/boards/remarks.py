@@ -43,6 +43,10 @@ def board_notes(board: Board) -> list[BoardNote]:
                     f"{each.model}: the judge alone has {judged:.4g}{ends}, an interval of the judge and not of people"
                 )
                 notes.append(BoardNote("judged", text, caution=False))
+    if board.measure.random:
+        those = " * ".join(board.measure.random)
+        text = f"intervals and groups take {those} as a sample: they speak of others like these too"
+        notes.append(BoardNote("random", text, caution=False))
     for model, (counted, every) in board.tried.items():
         text = f"{model} stands on {counted:,} of {every:,} items: the others have too few samples with a value"
         notes.append(BoardNote("tries", text))

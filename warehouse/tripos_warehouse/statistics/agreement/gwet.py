@@ -26,8 +26,9 @@ def gwet_ac(
     more. By chance only those agree who do not know, of whom p_e = Σ π (1 − π) / (q − 1) do, with the share π of each
     of q categories; times Σ w / q with weights w. So where nearly all items are of one class, and κ says that agreement
     is worth nothing, AC1 stays near p_a. Weights are those of numbers, 1 − d / D (`linear`) or 1 − (d / D)²
-    (`quadratic`) for categories d apart of at most D; `categories` are those of the rubric, without them those that
-    were used.
+    (`quadratic`) for categories d apart of at most D. `categories` are those of the rubric, also the ones that nobody
+    gave: they make agreement by chance less likely, and D greater (Gwet 2014, section 2.2, where q is the number of
+    categories that a rater may choose). Without them those that were given count.
 
     The error is Gwet's of many raters (2008, section 4; 2014, chapter 5), and the interval Student's t over items.
 
@@ -35,12 +36,11 @@ def gwet_ac(
     >>> round(gwet_ac(raters).value, 4)
     0.7561
     """
-    matrix = read_ratings(ratings, categories)
-    there = ~np.isnan(matrix)
-    used = np.unique(matrix[there]) if categories is None else np.arange(len(categories), dtype=float)
+    matrix, scale_values = _read(ratings, categories)
+    used = np.unique(matrix[~np.isnan(matrix)])
     counts = np.stack([(matrix == each).sum(axis=0) for each in used], axis=1).astype(float).reshape(-1, len(used))
     counts = counts[counts.sum(axis=1) > 0]
-    left_out, size = matrix.shape[1] - len(counts), len(used)
+    left_out, size = matrix.shape[1] - len(counts), len(scale_values)
     given = counts.sum(axis=1)
     several = given >= 2
     if not several.any():
@@ -48,12 +48,13 @@ def gwet_ac(
     n = len(counts)
     if size < 2:
         return StatisticResult.undefined("all ratings are the same: there is one category", n=n, left_out=left_out)
-    weight = _weights(_levels(used, categories), weights)
+    span = float(scale_values[-1] - scale_values[0])
+    weight = _weights(used, weights, span)
     agreeing = (counts * (counts @ weight - 1)).sum(axis=1)
     agreed = np.divide(agreeing, given * (given - 1), out=np.zeros(n), where=several)
     seen = float(agreed[several].mean())
     shares = counts / given[:, None]
-    scale = float(weight.sum()) / (size * (size - 1))
+    scale = _weight_of_all(scale_values, weights, span) / (size * (size - 1))
     prior = shares.mean(axis=0)
     chance = scale * float((prior * (1 - prior)).sum())
     value = (seen - chance) / (1 - chance)
@@ -73,15 +74,25 @@ def gwet_ac(
     )
 
 
-def _levels(used: Floats, categories: Sequence[Hashable] | None) -> Floats:
-    """Return the categories as numbers: themselves where they are such, else their places."""
-    if categories is not None and all(isinstance(each, int | float) for each in categories):
-        return np.array(categories, dtype=np.float64)
-    return used
+def _read(ratings: Ratings, categories: Sequence[Hashable] | None) -> tuple[Floats, Floats]:
+    """Return the ratings, and all categories in their order, as numbers: themselves if they are such, else their
+    places."""
+    if categories is None:
+        matrix = read_ratings(ratings)
+        return matrix, np.unique(matrix[~np.isnan(matrix)])
+    if not all(isinstance(each, int | float) for each in categories):
+        return read_ratings(ratings, categories), np.arange(len(categories), dtype=np.float64)
+    values = np.unique(np.array(categories, dtype=np.float64))
+    matrix = read_ratings(ratings)
+    strange = ~np.isin(matrix, values) & ~np.isnan(matrix)
+    if len(values) < len(categories) or strange.any():
+        read_ratings(ratings, categories)  # raises, and says which
+    return matrix, values
 
 
-def _weights(used: Floats, weights: str) -> Floats:
-    apart: Floats = np.abs(used[:, None] - used[None, :]) / max(float(used.max() - used.min()), 1e-300)
+def _weights(used: Floats, weights: Weights, span: float) -> Floats:
+    """Return the weight of every two categories that were given, on a scale of the length `span`."""
+    apart: Floats = np.abs(used[:, None] - used[None, :]) / max(span, 1e-300)
     match weights:
         case "none":
             return np.eye(len(used))
@@ -90,3 +101,16 @@ def _weights(used: Floats, weights: str) -> Floats:
         case "quadratic":
             return np.subtract(1.0, apart**2)
     raise ValueError(f"weights are none, linear or quadratic, not {weights!r}")
+
+
+def _weight_of_all(values: Floats, weights: Weights, span: float) -> float:
+    """Return the sum of the weights of every two of all categories, in order, without the table of them: a scale may
+    have thousands of levels of which few were given."""
+    size = len(values)
+    if weights == "none":
+        return float(size)
+    if weights == "linear":  # Σ |a - b|: the k-th value is the greater one of k pairs, and the lesser one of the rest
+        apart = 2 * float((values * (2 * np.arange(size) - size + 1)).sum()) / span
+    else:
+        apart = 2 * size * float(((values - values.mean()) ** 2).sum()) / span**2
+    return size**2 - apart

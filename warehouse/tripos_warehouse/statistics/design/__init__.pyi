@@ -9,6 +9,13 @@ from .differences import (
     Unknown as Unknown,
     difference_components as difference_components,
 )
+from .generalizability import (
+    Generalizability as Generalizability,
+    PanelDesign as PanelDesign,
+    PanelStudy as PanelStudy,
+    generalizability as generalizability,
+    panel_study as panel_study,
+)
 from .learned_power import (
     least_difference as least_difference,
     power_with as power_with,

@@ -15,6 +15,9 @@ from .cells import (
     ONE_ITEM as ONE_ITEM,
     mean_of_cells as mean_of_cells,
 )
+from .facets import (
+    generalized as generalized,
+)
 from .means import (
     ONE_CLUSTER as ONE_CLUSTER,
     mean as mean,

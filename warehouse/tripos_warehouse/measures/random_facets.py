@@ -1,0 +1,254 @@
+"""Figures that speak of other judges and prompts too: intervals of measures with random facets, and of differences.
+
+The value of such a measure is that of the plain mean, and so is the interval over items that it starts from. The scores
+are read a row each, and the mean is taken once more with the judges, or the values of an arm, in the place of items:
+the error that these show is added (`generalized`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tripos_compiler.plan import Aggregate, Measure, Measured, Plan, named
+from tripos_compiler.source import dataclass
+from tripos_warehouse.measures.measure_rows import MeasureRow
+from tripos_warehouse.measures.sql import keys_of_scores, scores_sql
+from tripos_warehouse.query import Connection, query_rows
+from tripos_warehouse.statistics import Floats, Ints, StatisticResult
+from tripos_warehouse.statistics.intervals import ROUNDING, generalized, mean_of_cells
+
+Cell = tuple[Any, ...]
+Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class FacetedScores:
+    """The scores of one model, or differences of two, in one cell of a measure: their values and weights, with a number
+    for the cluster of items, the inner cell, and the level of each random facet."""
+
+    values: Floats
+    weights: Floats
+    clusters: Ints
+    cells: Ints
+    levels: Mapping[str, Ints]
+
+    def mean(self, units: Ints, ends: tuple[float, float] | None = None) -> StatisticResult:
+        """Return the mean with the error over some units."""
+        return mean_of_cells(self.values, units, self.cells, self.weights, ends=ends)
+
+    def facets(self, plan: Plan) -> list[StatisticResult]:
+        """Return the mean with its error over the levels of each facet, or with the reason why there is none."""
+        return [_facet(plan, self.mean(levels), name) for name, levels in self.levels.items()]
+
+
+def _facet(plan: Plan, found: StatisticResult, name: str) -> StatisticResult:
+    """Return the mean over the levels of a facet; a reason says which levels they are."""
+    judges = any(role.name == name for role in plan.roles)
+    if found.clusters is not None and found.clusters < 2:
+        one = "one judge shows nothing of judges like it"
+        return found.without_interval(one if judges else f"one value of `{name}` shows nothing of others like it")
+    if found.standard_error is None and found.df is None:
+        one = "a part of it has one judge, and one shows nothing of judges like it"
+        arm = f"a part of it has one value of `{name}`, and one shows nothing of others like it"
+        return found.without_interval(one if judges else arm)
+    if found.standard_error is None or found.standard_error <= ROUNDING:
+        alike = "judges do not differ: nothing shows how far others would"
+        arm = f"the values of `{name}` do not differ: nothing shows how far others would"
+        return found.without_interval(alike if judges else arm)
+    return found
+
+
+def generalized_rows(
+    connection: Connection, plan: Plan, measure: Measure, by_people: bool, rows: Sequence[MeasureRow]
+) -> list[MeasureRow]:
+    """Return the rows of a measure with random facets, whose intervals speak of items alone so far, with intervals that
+    speak of its facets too. Raises `StoreError` where the SQL of its scores fails."""
+    found = _by_cell(_read(connection, plan, measure, by_people), _facet_columns(plan, measure))
+    return [_row(plan, measure, row, found.get((row.by, row.model))) for row in rows]
+
+
+def _row(plan: Plan, measure: Measure, row: MeasureRow, scores: FacetedScores | None) -> MeasureRow:
+    if row.value is None or scores is None:
+        return row
+    items = StatisticResult(
+        row.value, row.reason, low=row.interval_low, high=row.interval_high, standard_error=row.standard_error
+    )
+    wide = generalized(items, scores.facets(plan), ends=_ends(measure))
+    if wide.low is None or wide.high is None:
+        return replace(row, interval_low=None, interval_high=None, half_width=None, method=None, reason=wide.reason)
+    return replace(
+        row,
+        standard_error=wide.standard_error,
+        interval_low=wide.low,
+        interval_high=wide.high,
+        half_width=max(row.value - wide.low, wide.high - row.value),
+        method="generalized",
+        reason=None,
+    )
+
+
+@dataclass(frozen=True)
+class FacetedDifference:
+    """The means of two sides over the scores that both have, and how they differ (`b` less `a`)."""
+
+    a: float
+    b: float
+    difference: StatisticResult
+
+
+Sides = tuple[Collection[str], Collection[str]]
+
+
+def faceted_differences(
+    connections: tuple[Connection, Connection],
+    plan: Plan,
+    measure: Measure,
+    items: Collection[str],
+    wanted: Sequence[Sides],
+) -> list[dict[Cell, FacetedDifference]]:
+    """Return, for each of the `wanted` pairs of sides, how the models of the second differ from those of the first in a
+    measure with random facets, in each cell, over the scores that both have to some `items`.
+
+    Scores are paired by item, judge, prompt, metric and all else that tells scores apart; the samples of a reply, and
+    the models of a side, are averaged first. Raises `StoreError` where the SQL of the scores fails.
+    """
+    one, two = connections
+    before = _scores_by_key(_read(one, plan, measure, False), plan, measure, items)
+    after = before if two is one else _scores_by_key(_read(two, plan, measure, False), plan, measure, items)
+    return [_differences(before, after, plan, measure, sides) for sides in wanted]
+
+
+Rows = list[dict[str, Any]]
+
+
+def _read(connection: Connection, plan: Plan, measure: Measure, by_people: bool) -> Rows:
+    return query_rows(connection, scores_sql(plan, *_mean_of(plan, measure), by_people))[1]
+
+
+def _mean_of(plan: Plan, measure: Measure) -> tuple[Measure, Aggregate]:
+    """Return the measure that is a mean, of which another may be only another name, and the mean of scores in it."""
+    if isinstance(measure.figure, Measured):
+        own = named(plan.measures, measure.figure.measure)
+        measure = own.model_copy(update={"by": measure.by, "random": measure.random})
+    figure = measure.figure
+    assert isinstance(figure, Aggregate)
+    inner = figure if figure.of is None else figure.of
+    assert isinstance(inner, Aggregate)
+    return measure, inner
+
+
+def _facet_columns(plan: Plan, measure: Measure) -> Callable[[Mapping[str, Any]], tuple[Cell, Cell, dict[str, Any]]]:
+    """Return what parts a row of scores: its cell, its inner cell, and its level of each random facet."""
+    roles = {role.name for role in plan.roles}
+    columns = {name: "evaluator" if name in roles else name for name in measure.random}
+    inner = _mean_of(plan, measure)[1].by
+
+    def parted(row: Mapping[str, Any]) -> tuple[Cell, Cell, dict[str, Any]]:
+        levels = {name: row[column] for name, column in columns.items()}
+        return tuple(row[name] for name in measure.by), tuple(row[name] for name in inner), levels
+
+    return parted
+
+
+def _by_cell(
+    rows: Rows, parted: Callable[[Mapping[str, Any]], tuple[Cell, Cell, dict[str, Any]]]
+) -> dict[tuple[Cell, str], FacetedScores]:
+    """Return the scores of each cell and model."""
+    found: dict[tuple[Cell, str], list[tuple[float, float, str, Cell, dict[str, Any]]]] = {}
+    for row in rows:
+        cell, inner, levels = parted(row)
+        score = (row["value"], row["its weight"], row["cluster_id"], inner, levels)
+        found.setdefault((cell, row["model"]), []).append(score)
+    return {key: _faceted(scores) for key, scores in found.items()}
+
+
+def _faceted(scores: Sequence[tuple[float, float, str, Cell, dict[str, Any]]]) -> FacetedScores:
+    # In one order, so that the last bits of sums are the same however rows lie on the disk.
+    scores = sorted(scores, key=lambda each: (each[2], repr(each[3]), repr(each[4]), each[0], each[1]))
+    return FacetedScores(
+        np.array([value for value, *_ in scores], dtype=np.float64),
+        np.array([weight for _, weight, *_ in scores], dtype=np.float64),
+        _numbered([cluster for _, _, cluster, *_ in scores]),
+        _numbered([inner for *_, inner, _ in scores]),
+        {name: _numbered([levels[name] for *_, levels in scores]) for name in scores[0][-1]},
+    )
+
+
+def _numbered(names: Sequence[Any]) -> Ints:
+    known: dict[Any, int] = {}
+    return np.array([known.setdefault(name, len(known)) for name in names], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class _Keyed:
+    """A score, or the mean of several that one key tells nothing apart of."""
+
+    cell: Cell
+    inner: Cell
+    levels: dict[str, Any]
+    cluster: str
+    weight: float
+    values: list[float]
+
+    @property
+    def mean(self) -> float:
+        return sum(sorted(self.values)) / len(self.values)
+
+
+def _scores_by_key(rows: Rows, plan: Plan, measure: Measure, items: Collection[str]) -> dict[str, dict[Key, _Keyed]]:
+    """Return the scores of each model to some items, by what tells them apart."""
+    parted = _facet_columns(plan, measure)
+    keys = keys_of_scores(plan, _mean_of(plan, measure)[1])
+    kept = frozenset(items)
+    found: dict[str, dict[Key, _Keyed]] = {}
+    for row in rows:
+        if row["item_id"] not in kept:
+            continue
+        cell, inner, levels = parted(row)
+        key = (cell, inner, row["item_id"], *(row[name] for name in keys))
+        own = found.setdefault(row["model"], {})
+        if key not in own:
+            own[key] = _Keyed(cell, inner, levels, row["cluster_id"], row["its weight"], [])
+        own[key].values.append(row["value"])
+    return found
+
+
+def _differences(
+    before: Mapping[str, Mapping[Key, _Keyed]],
+    after: Mapping[str, Mapping[Key, _Keyed]],
+    plan: Plan,
+    measure: Measure,
+    sides: Sides,
+) -> dict[Cell, FacetedDifference]:
+    one, two = (
+        [scores.get(model, {}) for model in models] for scores, models in zip((before, after), sides, strict=True)
+    )
+    by_cell: dict[Cell, list[Key]] = {}
+    for key in sorted(set.intersection(*(set(each) for each in (*one, *two))), key=repr):
+        by_cell.setdefault(two[0][key].cell, []).append(key)
+    ends = _ends(measure)
+    span = None if ends is None else (ends[0] - ends[1], ends[1] - ends[0])
+
+    def scores_of(keys: Sequence[Key], values: Sequence[float]) -> FacetedScores:
+        about = [two[0][key] for key in keys]
+        return _faceted(
+            [(x, each.weight, each.cluster, each.inner, each.levels) for x, each in zip(values, about, strict=True)]
+        )
+
+    found = {}
+    for cell, keys in by_cell.items():
+        a, b = ([sum(each[key].mean for each in side) / len(side) for key in keys] for side in (one, two))
+        apart = scores_of(keys, [after_it - before_it for before_it, after_it in zip(a, b, strict=True)])
+        difference = generalized(apart.mean(apart.clusters, span), apart.facets(plan), ends=span, null=0.0)
+        means = (scores.mean(scores.clusters).value for scores in (scores_of(keys, a), scores_of(keys, b)))
+        mean_a, mean_b = (value or 0.0 for value in means)
+        found[cell] = FacetedDifference(mean_a, mean_b, difference)
+    return found
+
+
+def _ends(measure: Measure) -> tuple[float, float] | None:
+    return None if measure.low is None or measure.high is None else (measure.low, measure.high)
