@@ -59,7 +59,7 @@ def mean_of_cells(
     cell, parts = _numbered(np.zeros(len(d), np.int64) if cells is None else cells)
     means = cell_means(d, w, item, cell, ends=ends)
     found = _with_interval(StatisticResult(means.value, n=len(d), clusters=number), means, parts, ends, confidence)
-    if not paired:
+    if not paired or means.units.min() < 2:
         return replace(found, statistic=None, p=None)
     p = flipped_p(means.contributions)
     if p is None:

@@ -32,7 +32,7 @@ def mean(
     between ends alone.
 
     >>> found = mean([1, 2, 3, 4])
-    >>> found.value, round(found.standard_error, 4), round(found.df, 6)
+    >>> found.value, round(found.standard_error, 4), found.df
     (2.5, 0.6455, 3.0)
     >>> round(mean([1, 1, 3, 3], clusters=["a", "a", "b", "b"]).standard_error, 4)
     1.0

@@ -40,14 +40,16 @@ def with_test(
     found: StatisticResult, p: float | None, *, null: float = 0.0, confidence: float = 0.95
 ) -> StatisticResult:
     """Return a figure with a p-value against `null`, and an interval that says the same: it holds `null` unless the
-    test tells the figure from it. A figure without an interval has no p-value.
+    test tells the figure from it. Without an interval no p-value tells it from `null` either.
 
     >>> wide = StatisticResult(2.0, low=-1.0, high=5.0)
     >>> with_test(wide, 0.04).low > 0, with_test(StatisticResult(2.0, low=1.0, high=3.0), 0.06).low
     (True, 0.0)
+    >>> with_test(StatisticResult(2.0), 0.04).p, with_test(StatisticResult(2.0), 0.25).p
+    (None, 0.25)
     """
     if found.value is None or found.low is None or found.high is None or p is None:
-        return replace(found, p=None)
+        return replace(found, p=None if p is None or p < 1 - confidence else p)
     low, high = min(found.low, null), max(found.high, null)
     if p < 1 - confidence and found.value != null:
         beyond = float(np.nextafter(null, found.value))
