@@ -64,7 +64,9 @@ def test_weights_count_in_the_mean_and_in_its_error() -> None:
     assert found.standard_error == pytest.approx(math.sqrt(2 * 2 * (3 / 8) ** 2))
 
 
-@pytest.mark.parametrize(("values", "p"), [([2.0], None), ([2.0, 2.0, 2.0], 0.25), ([0.0, 0.0, 0.0], 1.0), ([2.0] * 8, None)])
+@pytest.mark.parametrize(
+    ("values", "p"), [([2.0], None), ([2.0, 2.0, 2.0], 0.25), ([0.0, 0.0, 0.0], 1.0), ([2.0] * 8, None)]
+)
 def test_one_item_or_equal_differences_have_no_error(values: list[float], p: float | None) -> None:
     """Three items that are turned round at random all agree once in four times. Eight hardly ever do, but what no
     interval shows no p-value does."""

@@ -165,7 +165,9 @@ def test_no_difference_is_found_where_there_is_none(kind: str, sizes: tuple[int,
                 ease = random.random((3, len(cells)))
                 values, ends = (ease[0] < 0.6) * 1.0 - (np.where(ease[2] < 0.5, ease[0], ease[1]) < 0.6), (-1.0, 1.0)
             case _:
-                sides = np.clip(np.rint(random.normal(6, 1.5, len(cells)) + random.normal(0, 1.5, (2, len(cells)))), 1, 10)
+                sides = np.clip(
+                    np.rint(random.normal(6, 1.5, len(cells)) + random.normal(0, 1.5, (2, len(cells)))), 1, 10
+                )
                 values, ends = sides[0] - sides[1], (-9.0, 9.0)
         told = mean_of_cells(values, np.arange(len(cells)), cells, ends=ends)
         false += told.p is not None and told.p < 0.05
@@ -212,7 +214,11 @@ def test_a_mean_of_items_of_unequal_size_holds_the_truth(kind: str, sizes: str) 
         if kind == "normal":
             values, truth, ends = random.normal(size=many)[units] + random.normal(0, 0.5, len(units)), 0.0, None
         else:
-            values, truth, ends = (random.random(len(units)) < random.beta(0.8, 0.2, many)[units]) * 1.0, 0.8, (0.0, 1.0)
+            values, truth, ends = (
+                (random.random(len(units)) < random.beta(0.8, 0.2, many)[units]) * 1.0,
+                0.8,
+                (0.0, 1.0),
+            )
         told = mean(values, units, ends=ends)
         assert told.low is not None
         assert told.high is not None

@@ -283,7 +283,7 @@ def _row(name: str, of: str, found: _Pairs, cells: Sequence[str], weighted: bool
     cell = list(zip(*(found.columns[each] for each in cells), strict=True)) if cells else None
     weight = found.weight if weighted else np.ones(len(found.a))
     clusters = found.columns[CLUSTER].tolist()
-    a, b = (mean_of_cells(side, clusters, cell, weight).value or 0.0 for side in (found.a, found.b))
+    a, b = (mean_of_cells(side, clusters, cell, weight, paired=False).value or 0.0 for side in (found.a, found.b))
     names = {*found.columns["metric"].tolist()}
     spans = {judged.spans.get(name) for name in names}
     span = None if None in spans else max(each for each in spans if each is not None)

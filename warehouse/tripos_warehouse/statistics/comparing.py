@@ -73,8 +73,8 @@ def compare_paired(
     """The mean difference of two runs over the items that both have, with its interval and p-value.
 
     An item counts once: several samples of it are averaged first. With `clusters`, from item to group (such as the text
-    that items ask about), groups are what is independent. The figure is that of `mean_of_cells` of one cell. The p-value
-    is, by `test`:
+    that items ask about), groups are what is independent. The figure is that of `mean_of_cells` of one cell. The
+    p-value is, by `test`:
 
     - `t`, that of `mean_of_cells`: Student's t, and of 12 items or groups that differ, or fewer, `sign_flip`
     - `sign_flip`, of turning round the differences of whole items or groups (Fisher 1935), with no assumption but

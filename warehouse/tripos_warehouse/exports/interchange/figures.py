@@ -126,7 +126,8 @@ class ScoreMeans:
         lower = lower_scores(plan)
         for each in self._gathered.values():
             low, high, _ = scale(plan, each.unit.scenario, each.first.metric)
-            found = mean_of_cells(each.values, each.clusters, ends=None if low is None or high is None else (low, high))
+            ends = None if low is None or high is None else (low, high)
+            found = mean_of_cells(each.values, each.clusters, ends=ends, paired=False)
             yield ExportedFigure(
                 name=each.name,
                 source=each.first.scorer,

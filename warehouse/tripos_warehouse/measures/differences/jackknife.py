@@ -25,13 +25,21 @@ from typing import Any
 
 import numpy as np
 
-from tripos_compiler.plan import Measure, Plan
+from tripos_compiler.plan import Aggregate, Measure, Plan
 from tripos_compiler.source import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.differences.corrected_pairs import Threes, corrected_difference, three_by_cell
 from tripos_warehouse.measures.evaluation import evaluate
-from tripos_warehouse.measures.figure_walk import aggregates, cut_of, degree, of_formula
+from tripos_warehouse.measures.figure_walk import (
+    MEANS,
+    aggregates,
+    cut_of,
+    degree,
+    has_curve,
+    of_formula,
+    slices_of_sum,
+)
 from tripos_warehouse.measures.sql import BY_CHANCE, CUT_OFF, ROOT_OF_ZERO, sql_of
 from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics import StatisticResult
@@ -122,7 +130,9 @@ def remeasure(
         base = StatisticResult(b.value - a.value, n=min(a.n, b.n), clusters=min(a.items, b.items))
         labels = tuple(dimension_label(plan, name, value) for name, value in zip(measure.by, cell, strict=True))
         why = reason or _cut_off(measure, a, b)
-        found.append(Remeasured(labels, a.value, b.value, _with_error(base, cell, without, why, _ends(measure), bent)))
+        still = _bounds_alike(plan, measure, cell, base)
+        difference = _with_error(base, cell, without, why, _ends(measure), bent, still)
+        found.append(Remeasured(labels, a.value, b.value, difference))
     return found
 
 
@@ -164,7 +174,8 @@ def remeasure_cells(
                 {cell: (each[ends[0]], each[ends[1]])} if all(key in each for key in ends) else {} for each in without
             ]
             why = reason or _cut_off(measure, a, b)
-            found[cell, first, second] = _with_error(base, cell, rest, why, _ends(measure), bent)
+            still = _bounds_alike(plan, measure, cell, base)
+            found[cell, first, second] = _with_error(base, cell, rest, why, _ends(measure), bent, still)
     return found
 
 
@@ -218,9 +229,10 @@ def _with_error(
     reason: str | None,
     ends: tuple[float, float] | None,
     bent: bool,
+    still: bool,
 ) -> StatisticResult:
     """Return a difference with its error. `bent`: chance alone may move what it is made of, the more so the fewer items
-    there are; the jackknife shows by how much (Quenouille 1956)."""
+    there are; the jackknife shows by how much (Quenouille 1956). `still`: items that are all alike bound it."""
     if reason is not None:
         return base.without_interval(reason)
     if not without:
@@ -236,13 +248,31 @@ def _with_error(
     # What each group adds to the difference: the pseudo-values of Tukey (1958), moved to add up to it.
     p = flipped_p(value / many + (many - 1) / many * moved)
     if error <= ROUNDING:
-        return with_test(base.without_interval(ALIKE), 2.0 ** (1 - many) if p is None else p)
+        within = bounded(base, 0.0, many - 1, ends) if still and ends is not None else base
+        told = within if within.low is not None else base.without_interval(ALIKE)
+        return with_test(told, 2.0 ** (1 - many) if p is None else p)
     if bent and abs((many - 1) * (float(differences.mean()) - value)) > MOST_MOVED * error:
         return base.without_interval(BY_CHANCE)
     carrying = squares**2 / float((moved**4).sum())
     df = min(many - 1.0, max(1.0, 3 * carrying - 4))
     told = with_t(base, error, df) if ends is None else bounded(base, error, df, ends, null=0.0)
     return with_test(told, told.p if p is None else p)
+
+
+def _bounds_alike(plan: Plan, measure: Measure, cell: Cell, difference: StatisticResult) -> bool:
+    """Return true if items that are all alike bound a difference between the ends of its scale: of a figure to which
+    each adds its own part, and at an end of the scale of others that no curve bends."""
+    figure, ends = measure.figure, _ends(measure)
+    if ends is None or difference.value is None:
+        return False
+    if isinstance(figure, Aggregate) and not of_formula(figure):
+        return figure.function in MEANS
+    slices = slices_of_sum(plan, figure)
+    own = dict(zip(measure.by, cell, strict=True))
+    if slices is not None:  # a value less its base is 0 in the base's own cell, whatever items are like
+        return not any(str(own.get(name)) == value for each in slices for name, value in each.items())
+    at_an_end = min(abs(difference.value - end) for end in ends) <= ROUNDING
+    return at_an_end and not has_curve(plan, figure)
 
 
 def _cut_off(measure: Measure, *values: _Value) -> str | None:

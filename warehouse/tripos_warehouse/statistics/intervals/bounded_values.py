@@ -95,9 +95,7 @@ def bounded(
     if null is None or error / length <= ROUNDING:
         return told
     statistic = (found.value - null) / (length * float(_enlarged(at, errors, many)[0]))
-    return with_test(
-        replace(told, statistic=statistic), t_tails(statistic, df), null=null, confidence=confidence
-    )
+    return with_test(replace(told, statistic=statistic), t_tails(statistic, df), null=null, confidence=confidence)
 
 
 def of_classes(shares: Sequence[float], items: Sequence[int]) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tripos_warehouse.statistics.found import StatisticResult
 from tripos_warehouse.statistics.intervals.bounded_values import bounded
-from tripos_warehouse.statistics.intervals.leaf_cells import CellMeans, cell_means
+from tripos_warehouse.statistics.intervals.leaf_cells import ROUNDING_OF_VALUES, CellMeans, cell_means
 from tripos_warehouse.statistics.intervals.means import ALIKE, with_t
 from tripos_warehouse.statistics.intervals.sign_flips import flipped_p, with_test
 from tripos_warehouse.statistics.ratings import Ints
@@ -37,13 +37,13 @@ def mean_of_cells(
     differences of two results it compares them in pairs.
 
     Error and degrees of freedom are those of `cell_means`: by what each item adds to the figure, over all cells that it
-    is in. With one cell and one value an item that is the t test; `means.mean` has the same error. `n` counts values and
-    `clusters` items. Where the values lie between two `ends`, the interval does too (`bounded`). Without an error that
-    shows there is no interval, and a reason; all may be alike between ends.
+    is in. With one cell and one value an item that is the t test; `means.mean` has the same error. `n` counts values
+    and `clusters` items. Where the values lie between two `ends`, the interval does too (`bounded`). Without an error
+    that shows there is no interval, and a reason; all may be alike between ends.
 
-    The p-value, of `paired` differences against 0, is that of all ways of turning items round if no more than 12 of them
-    differ (`flipped_p`), and if all are alike; else that of Student's t. It is below 1 - `confidence` if and only if the
-    interval excludes 0 (`with_test`), and there is none without an interval.
+    The p-value, of `paired` differences against 0, is that of all ways of turning items round if no more than 12 of
+    them differ (`flipped_p`), and if all are alike; else that of Student's t. It is below 1 - `confidence` if and only
+    if the interval excludes 0 (`with_test`), so never without an interval.
 
     >>> found = mean_of_cells([1.0, 2.0, 3.0, 2.0, 1.0, 3.0], list("abcdef"))
     >>> round(found.value, 4), round(found.standard_error, 4), round(found.low, 4), found.p
@@ -54,6 +54,8 @@ def mean_of_cells(
     if not len(values):
         return StatisticResult.undefined("no values")
     d: NDArray[np.float64] = np.asarray(values, dtype=float)
+    if paired:
+        d = np.where(np.abs(d) <= ROUNDING_OF_VALUES, 0.0, d)
     w = np.ones(len(d)) if weights is None else np.asarray(weights, dtype=float)
     item, number = _numbered(items)
     cell, parts = _numbered(np.zeros(len(d), np.int64) if cells is None else cells)
@@ -79,7 +81,7 @@ def _with_interval(
         told = bounded(replace(found, clusters=units), means.standard_error, df, ends, null=0.0, confidence=confidence)
         return replace(told, clusters=number)
     if not means.standard_error:
-        return found.without_interval(ALIKE if means.alike.all() else ALIKE_IN_A_CELL)
+        return found.without_interval(ALIKE if means.alike else ALIKE_IN_A_CELL)
     return with_t(found, means.standard_error, means.df, confidence=confidence)
 
 

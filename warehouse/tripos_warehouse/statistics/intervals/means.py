@@ -26,10 +26,10 @@ def mean(
 ) -> StatisticResult:
     """The mean of the values that are there, its error by cluster, and Student's t against `null`.
 
-    Error and degrees of freedom are those of `cell_means` of one cell, whose units are the clusters: if every row is its
-    own cluster s / √n and n − 1, and fewer degrees of freedom the more the sizes of clusters differ. `n` counts rows. If
-    values lie between two `ends`, the interval does too (`bounded`). If all clusters are alike there is an interval
-    between ends alone.
+    Error and degrees of freedom are those of `cell_means` of one cell, whose units are the clusters: if every row is
+    its own cluster s / √n and n − 1, and fewer degrees of freedom the more the sizes of clusters differ. `n` counts
+    rows. If values lie between two `ends`, the interval does too (`bounded`). If all clusters are alike there is an
+    interval between ends alone.
 
     >>> found = mean([1, 2, 3, 4])
     >>> found.value, round(found.standard_error, 4), found.df

@@ -1,9 +1,9 @@
 """The test of a difference by turning units round, and intervals that say the same as their test.
 
 If two sides do not differ, each unit might as well have its difference with the other sign (Fisher 1935, "The Design of
-Experiments", section 21). The p-value is the share of all ways of turning units round that move the figure as far from 0
-as it is. It takes nothing for granted but symmetry, and counts all 2^n ways, where Student's t of few units takes their
-differences for normal.
+Experiments", section 21). The p-value is the share of all ways of turning units round that move the figure as far from
+0 as it is. It takes nothing for granted but symmetry, and counts all 2^n ways, where Student's t of few units takes
+their differences for normal.
 """
 
 from __future__ import annotations

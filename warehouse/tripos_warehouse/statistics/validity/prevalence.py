@@ -26,6 +26,7 @@ from tripos_warehouse.statistics.quantiles import two_sided, z_quantile
 from tripos_warehouse.statistics.ratings import Clusters, Flags, Values, cluster_codes, read_values
 
 NO_BETTER = "the judge tells good replies from bad ones no better than chance"
+PAST_ERRORS = "the judge's verdicts lie past what its errors on the labels allow: no interval"
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,8 @@ def corrected_prevalence(
     base = StatisticResult(value, n=apparent.n, clusters=apparent.clusters, left_out=apparent.left_out)
     if low is None:
         return told_as(base.without_interval("too few labels for an interval: the judge may be no better than chance"))
+    if low == high:
+        return told_as(base.without_interval(PAST_ERRORS))
     return told_as(replace(base, low=low, high=high))
 
 
