@@ -44,10 +44,12 @@ from .differences.more_labels import (
     find_more_labels as find_more_labels,
 )
 from .differences.score_pairs import (
+    fields_of_pairs as fields_of_pairs,
     items_beside_numbers as items_beside_numbers,
     mean_of as mean_of,
     paired_mean_of as paired_mean_of,
     paired_means as paired_means,
+    with_fields as with_fields,
 )
 from .differences.sharpening import (
     Sharpening as Sharpening,

@@ -22,10 +22,12 @@ from tripos_warehouse.measures import (
     Half,
     aggregates,
     evaluate_or_tell,
+    fields_of_pairs,
     items_beside_numbers,
     mean_of,
     paired_mean_of,
     remeasure,
+    with_fields,
 )
 from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics import StatisticResult, benjamini_hochberg, fixed_sequence
@@ -236,7 +238,7 @@ def _read(one: Side, two: Side, by_judge: bool) -> tuple[_Pairs, int, int, int]:
     import duckdb
     import pyarrow.compute as pc
 
-    places = [LANGUAGE, *axis_columns(two.plan)]
+    places = [LANGUAGE, *axis_columns(two.plan), *fields_of_pairs(two.plan)]
     arms = [arm for arm in arm_columns(two.plan) if arm in arm_columns(one.plan)]
     keys = ["scenario", ITEM, "metric", "scorer", *arms, *(["evaluator"] if by_judge else []), SLOT]
     joined = duckdb.connect(":memory:", config={"python_enable_replacements": False})
@@ -273,7 +275,7 @@ def _scores(side: Side, keys: Sequence[str], more: Sequence[str]) -> pa.Table:
         f"""select {", ".join(map(sql.name, plain))}, item_id as {sql.name(ITEM)},
           case model {slots} end as {sql.name(SLOT)}, avg(value order by value) as value,
           any_value(model) as model, min(sample_id) as "its sample"
-        from {sql.name(side.run.benchmark)}.scores
+        from {with_fields(side.run.benchmark, [name for name in plain if "." in name])}
         where value is not null and model in ({", ".join(map(sql.text, side.models))}) and {are_counted(side.plan)}
         group by all"""
     ).to_arrow_table()
@@ -318,7 +320,7 @@ def _measures(
     for measure in two.plan.measures:
         if measure.name in together:
             continue
-        if (mean := paired_mean_of(measure)) is not None:
+        if (mean := paired_mean_of(two.plan, measure)) is not None:
             rows += [means[measure.name]] if measure.name in means else []
             if stand_for[mean.values, mean.scenario, mean.by].name not in means:
                 unpaired.append((measure.name, _why_unpaired(one, two, measure)))
@@ -356,7 +358,7 @@ def _stand_for(plan: Plan) -> dict[Any, Measure]:
     """Of measures that are one and the same mean of cells, the one that is shown."""
     chosen: dict[Any, Measure] = {}
     for measure in sorted(plan.measures, key=lambda each: len(each.by)):
-        if (mean := paired_mean_of(measure)) is not None:
+        if (mean := paired_mean_of(plan, measure)) is not None:
             chosen.setdefault((mean.values, mean.scenario, mean.by), measure)
     return chosen
 
@@ -365,7 +367,7 @@ def _means(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[ComparedRow]:
     """Yield every measure that is a mean: of one that goes by something, each cell counts alike."""
     chosen = _stand_for(plan)
     for measure in plan.measures:
-        mean = paired_mean_of(measure)
+        mean = paired_mean_of(plan, measure)
         if mean is None or chosen[mean.values, mean.scenario, mean.by] is not measure:
             continue
         mask = np.isin(found.columns["scorer"], mean.values) | np.isin(found.columns["metric"], mean.values)
@@ -410,5 +412,5 @@ def _corrected(section: Section, plan: Plan) -> Section:
 def _headline(plan: Plan) -> list[str]:
     """Return the names under which the measures of the headline stand in a comparison."""
     chosen, named = _stand_for(plan), {measure.name: measure for measure in plan.measures}
-    means = {name: paired_mean_of(named[name]) for name in plan.benchmark.headline if name in named}
+    means = {name: paired_mean_of(plan, named[name]) for name in plan.benchmark.headline if name in named}
     return [name if mean is None else chosen[mean.values, mean.scenario, mean.by].name for name, mean in means.items()]

@@ -18,6 +18,7 @@ from tripos_compiler.plan import Aggregate, Measure, Plan
 from tripos_compiler.source import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.measures.differences.jackknife import Half
+from tripos_warehouse.measures.sql import NODES, path_of
 from tripos_warehouse.query import Connection, join_texts
 from tripos_warehouse.statistics import StatisticResult
 from tripos_warehouse.statistics.intervals import mean_of_cells
@@ -73,11 +74,32 @@ def mean_of(measure: Measure) -> Aggregate | None:
     return inner if means else None
 
 
-def paired_mean_of(measure: Measure) -> Aggregate | None:
-    """The same where scores without a value are left out, so that what both sides have can be paired, and where its
-    cells follow from columns of the scores: fields of rows and groups of axes are none."""
+def paired_mean_of(plan: Plan, measure: Measure) -> Aggregate | None:
+    """The same if scores without a value are left out, so that what both sides have can be paired, and if its cells
+    follow from columns of the scores, or from fields of rows that a mean is taken over; groups of axes and nodes of
+    paths are neither."""
     mean = mean_of(measure) if measure.missing == "skip" else None
-    return None if mean is None or any("." in name for name in mean.by) else mean
+    axes = {axis.name for axis in plan.axes}
+    if mean is None or any("." in name for name in measure.by):
+        return None
+    others = [name for name in mean.by if "." in name and (name.endswith(NODES) or name.partition(".")[0] in axes)]
+    return None if others else mean
+
+
+def fields_of_pairs(plan: Plan) -> list[str]:
+    """Return the fields of rows that cells of paired means go by."""
+    means = (paired_mean_of(plan, measure) for measure in plan.measures)
+    return list(dict.fromkeys(name for mean in means if mean is not None for name in mean.by if "." in name))
+
+
+def with_fields(schema: str, fields: Sequence[str]) -> str:
+    """Return the SQL of the scores of a benchmark, with a column for each of some fields of their rows."""
+    scores = f"{sql.name(schema)}.scores"
+    if not fields:
+        return scores
+    read = ", ".join(f"fields ->> {sql.text(path_of(name))} as {sql.name(name)}" for name in fields)
+    return f"""(select * from {scores}
+      left join (select scenario, item_id, {read} from {sql.name(schema)}.items) using (scenario, item_id))"""
 
 
 def paired_means(
@@ -92,12 +114,13 @@ def paired_means(
 
     `weights` are those of metrics by scenario, and `spans` how far apart two values of a score can be.
     """
-    mean = paired_mean_of(measure)
+    mean = paired_mean_of(plan, measure)
     if mean is None:
         return None
     arms = arm_columns(plan)
     cells = ["evaluator" if name == "judge" else name for name in mean.by]
-    if not set(cells) <= {*OF_SCORE, *arms, "dimension", LANGUAGE, *axis_columns(plan)}:
+    fields = [name for name in cells if "." in name]
+    if not set(cells) <= {*OF_SCORE, *arms, "dimension", LANGUAGE, *axis_columns(plan), *fields}:
         return None
     scores = _read(half, plan, mean, [*OF_SCORE, *arms], cells)
     model, scenario, metric = (scores.coded[name] for name in ("model", "scenario", "metric"))
@@ -207,12 +230,13 @@ def _query(half: Half, plan: Plan, mean: Aggregate, keys: list[str], cells: list
     every = ", ".join(f"{sql.name(name)}::varchar as {sql.name(name)}" for name in columns)
     chosen = f"""model in {sql.texts(half.models)} and {are_counted(plan)}
       and (scorer in {names} or metric::varchar in {names}) {there}"""
-    if (sums := sums_with(half.connection, plan, columns)) is not None:
+    fields = [name for name in cells if "." in name]
+    if not fields and (sums := sums_with(half.connection, plan, columns)) is not None:
         return f"""select {every}, "its total", "its n", "its sample",
       coalesce("its n" > 0 and "is score" and {chosen}, false) as "it counts"
     from {sums}"""
     return f"""select {every}, sum(value order by value) as "its total", count(*) as "its n",
       min(hash(sample_id)) as "its sample", true as "it counts"
-    from {sql.name(half.schema)}.scores
+    from {with_fields(half.schema, fields)}
     where case when value is not null and {chosen} then true else false end
     group by all"""
