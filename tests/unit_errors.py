@@ -18,7 +18,7 @@ Value = tuple[Hashable, float, float]
 
 @dataclass(frozen=True)
 class Leaf:
-    """What a leaf cell of several units shows of its mean."""
+    """The mean of a leaf cell of several units, and its error."""
 
     value: float
     units: tuple[Hashable, ...]

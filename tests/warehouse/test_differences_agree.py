@@ -1,4 +1,4 @@
-"""What a comparison says of a measure that is no mean: its p-value and its interval are one, also of few items."""
+"""Comparisons of measures that are no means: p-value and interval are one, also of few items."""
 
 from __future__ import annotations
 
