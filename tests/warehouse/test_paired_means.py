@@ -41,6 +41,10 @@ measure level  = mean(hinted)
 measure zero   = mean(parity.even, missing: zero)
 measure taught = mean(parity.even) by item.subject
 measure macro  = mean(taught)
+measure same   = (taught[item.subject: a] + taught[item.subject: b] + taught[item.subject: c]) / 3
+measure turned = 1 - (-taught[item.subject: c] - taught[item.subject: a] - taught[item.subject: b]) * (1 / 3)
+measure helped = hinted[hint: some] - hinted[hint: none]
+measure bent   = taught[item.subject: a] * taught[item.subject: b]
 """
 SUBJECTS = "aabbbcccc"
 MODELS = ("mock/careful", "mock/careless", "baseline/constant:e", "baseline/constant:o")
@@ -74,7 +78,7 @@ def test_a_board_and_a_comparison_have_the_same_differences(store: Store) -> Non
             rows = {row.name: row for row in found.sections[0].rows}
             assert found.first == ("right", "long")
             assert [rows[name].p for name in found.first] == sequence([rows[name].difference.p for name in found.first])
-            for name in ("right", "long", "macro"):
+            for name in ("right", "long", "macro", "same", "helped"):
                 board = boards[name]
                 assert board is not None
                 told, wanted = (dataclasses.asdict(each) for each in (board[first, second], rows[name].difference))
@@ -83,7 +87,7 @@ def test_a_board_and_a_comparison_have_the_same_differences(store: Store) -> Non
                 }
                 assert told == {**wanted, **near}
                 compared += 1
-        assert compared == 18
+        assert compared == 30
         right = boards["right"]
         assert right is not None
         # All of the one are right, and none of the other: a chance of 2 in 2⁹ that nine items agree so.
@@ -112,6 +116,30 @@ def test_a_mean_over_a_field_of_rows_is_that_over_its_cells(store: Store) -> Non
     told = found[MODELS[0], MODELS[1]]
     for name in ("value", "standard_error", "df", "low", "high", "p"):
         assert getattr(told, name) == pytest.approx(getattr(wanted, name)), name
+
+
+def test_a_difference_is_one_however_the_figure_is_written(store: Store) -> None:
+    with connect(store) as connection:
+        [run] = all_runs(connection)
+        plan: Plan = get_selected(connection, run)
+        measures = {each.name: each for each in plan.measures}
+        half, weights, spans = Half(connection, "pairs", MODELS), metric_weights(plan), spans_of(plan)
+        boards = {name: paired_means(half, plan, each, weights, spans) for name, each in measures.items()}
+        assert boards["bent"] is None
+        for first, second in combinations(MODELS, 2):
+            sides = [Side(connection, plan, run, (model,)) for model in (second, first)]
+            rows = {row.name: row for row in compare(*sides).sections[0].rows}
+            assert rows["turned"].a == pytest.approx(1 + rows["macro"].a)
+            for name in ("same", "turned"):
+                board = boards[name]
+                assert board is not None
+                for found in (board[first, second], rows[name].difference):
+                    for field in ("value", "standard_error", "df", "low", "high", "p"):
+                        wanted = getattr(rows["macro"].difference, field)
+                        assert getattr(found, field) == (None if wanted is None else pytest.approx(wanted)), (
+                            name,
+                            field,
+                        )
 
 
 def sequence(given: list[float | None]) -> list[float | None]:

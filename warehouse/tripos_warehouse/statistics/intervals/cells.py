@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +30,14 @@ def mean_of_cells(
     cells: Sequence[object] | Ints | None = None,
     weights: Floats | None = None,
     *,
+    times: Mapping[Any, float] | None = None,
     ends: tuple[float, float] | None = None,
     paired: bool = True,
     confidence: float = 0.95,
 ) -> StatisticResult:
-    """The mean of values, each of one of `items`; with `cells` the mean of the means of cells, which count alike. Given
-    differences of two results it compares them in pairs.
+    """The mean of values, each of one of `items`; with `cells` the mean of the means of cells, which count alike, or
+    the sum of these means, each `times` the number of its cell. Given differences of two results it compares them in
+    pairs.
 
     Error and degrees of freedom are those of `cell_means`: by what each item adds to the figure, over all cells that it
     is in. With one cell and one value an item that is the t test; `means.mean` has the same error. `n` counts values
@@ -59,14 +62,25 @@ def mean_of_cells(
     w = np.ones(len(d)) if weights is None else np.asarray(weights, dtype=float)
     item, number = _numbered(items)
     cell, parts = _numbered(np.zeros(len(d), np.int64) if cells is None else cells)
-    means = cell_means(d, w, item, cell, ends=ends)
-    found = _with_interval(StatisticResult(means.value, n=len(d), clusters=number), means, parts, ends, confidence)
+    found, g = StatisticResult(None, "", n=len(d), clusters=number), None
+    reach = ends
+    if times is not None and cells is not None:
+        g = np.array([times[cells[place]] for place in np.unique(cell, return_index=True)[1]])
+        reach = None if ends is None else _reach(g, *ends)
+    means = cell_means(d, w, item, cell, times=g, ends=ends)
+    found = _with_interval(replace(found, value=means.value, reason=None), means, parts, reach, confidence)
     if not paired or means.units.min() < 2:
         return replace(found, statistic=None, p=None)
     p = flipped_p(means.contributions)
     if p is None:
         p = found.p if means.standard_error else 2.0 ** (1 - number)
     return with_test(found, p, confidence=confidence)
+
+
+def _reach(times: NDArray[np.float64], low: float, high: float) -> tuple[float, float]:
+    """Return the ends of a sum of cells that lie between `low` and `high`."""
+    up, down = float(times[times > 0].sum()), float(times[times < 0].sum())
+    return up * low + down * high, up * high + down * low
 
 
 def _with_interval(

@@ -38,7 +38,7 @@ ROUNDING_OF_VALUES = 1e-12
 
 @dataclass(frozen=True)
 class CellMeans:
-    """The mean of the means of cells, with what shows its error. `standard_error` and `df` are 0 if nothing does."""
+    """The mean of the means of cells, or another sum of them. `standard_error` and `df` are 0 if nothing shows them."""
 
     value: float
     standard_error: float
@@ -48,14 +48,20 @@ class CellMeans:
     units: Ints
     """The units of each cell."""
     alike: bool
-    """Whether all units of all cells are alike."""
+    """Whether all units of all cells are alike, and no cell counts against another."""
 
 
 def cell_means(
-    values: Floats, weights: Floats, unit: Ints, cell: Ints, *, ends: tuple[float, float] | None = None
+    values: Floats,
+    weights: Floats,
+    unit: Ints,
+    cell: Ints,
+    *,
+    times: Floats | None = None,
+    ends: tuple[float, float] | None = None,
 ) -> CellMeans:
-    """Return the mean of the means of cells of weighted values. `unit` and `cell` number the unit and the cell of each
-    value from 0, all numbers used; `ends` are those of the scale.
+    """Return the mean of the means of cells of weighted values, or their sum with each `times` a number. `unit` and
+    `cell` number the unit and the cell of each value from 0, all numbers used; `ends` are those of the scale.
 
     >>> found = cell_means(np.array([1.0, 2.0, 3.0, 4.0]), np.ones(4), np.arange(4), np.zeros(4, int))
     >>> found.value, round(found.standard_error, 4), found.df
@@ -67,13 +73,14 @@ def cell_means(
     cells, units = int(cell.max()) + 1, int(unit.max()) + 1
     total = np.bincount(cell, weights, cells)
     share = weights / total[cell]
-    means: Floats = np.bincount(cell, share * values, cells).astype(float)
+    means: Floats = np.bincount(cell, weights * values, cells) / total
     # A place is a unit within a cell.
     places, where = np.unique(cell * np.int64(units) + unit, return_inverse=True)
     of_cell, of_unit = places // units, places % units
     w: Floats = np.bincount(where, share).astype(float)
     r = np.bincount(where, share * (values - means[cell]))
-    contributions = np.bincount(of_unit, np.bincount(where, share * values), units) / cells
+    g: Floats = np.full(cells, 1 / cells) if times is None else times
+    contributions = np.bincount(of_unit, np.bincount(where, share * values) * g[of_cell], units)
     m = np.bincount(of_cell[w > 0], minlength=cells)
 
     s2, s3, s4, s5 = (np.bincount(of_cell, w**power, cells) for power in (2, 3, 4, 5))
@@ -85,8 +92,8 @@ def cell_means(
         df = np.maximum(expected**2 / trace, 1.0)
         enlarged = np.sqrt(s2 / expected)
     alike = ~(variance > least**2)
-    value = float(means.mean())
-    same = bool(alike.all()) and float(np.ptp(means)) <= least
+    value = float(means.mean()) if times is None else float(g @ means)
+    same = bool(alike.all()) and float(np.ptp(means)) <= least and bool((g > 0).all())
     found = CellMeans(value, 0.0, 0.0, contributions, m, same)
     if m.min() < 2 or same or (ends is None and alike.any()):
         return found
@@ -94,13 +101,13 @@ def cell_means(
     if ends is not None:
         low, length = ends[0], ends[1] - ends[0]
         hidden[alike] = length**2 * _unseen((means[alike] - low) / length, m[alike])
-    p = np.where(alike[of_cell], 0.0, r * enlarged[of_cell])
-    total_variance = float(np.square(np.bincount(of_unit, p, units)).sum() + (hidden * s2).sum())
+    p = np.where(alike[of_cell], 0.0, r * enlarged[of_cell] * g[of_cell])
+    total_variance = float(np.square(np.bincount(of_unit, p, units)).sum() + (g**2 * hidden * s2).sum())
     root_of_kappa = np.sqrt(s2**2 / (s4 * np.where(alike, np.maximum(m - 1.0, 1.0), df)))
     observed, equal = np.where(alike, hidden, variance), np.ones(cells)
-    df_of_all = min(_freedom(each, w, root_of_kappa, of_cell, of_unit) for each in (observed, equal))
+    df_of_all = min(_freedom(g**2 * each, w, root_of_kappa, of_cell, of_unit) for each in (observed, equal))
     # Rounding leaves whole numbers next to themselves.
-    return replace(found, standard_error=float(np.sqrt(total_variance)) / cells, df=max(round(df_of_all, 9), 1.0))
+    return replace(found, standard_error=float(np.sqrt(total_variance)), df=max(round(df_of_all, 9), 1.0))
 
 
 def _freedom(variance: Floats, w: Floats, root_of_kappa: Floats, of_cell: Ints, of_unit: Ints) -> float:
