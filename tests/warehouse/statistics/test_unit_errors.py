@@ -46,17 +46,23 @@ def as_cells(found: list[Row], shift: float = 0.0) -> list[list[Value]]:
     return [[(unit, x + shift, w) for unit, own, x, w in found if own == cell] for cell in numbers]
 
 
-@given(found=rows())
-@settings(max_examples=sized(150, 3000), deadline=None)
-def test_a_mean_of_cells_has_the_error_that_matrices_give(found: list[Row]) -> None:
+@given(found=rows(), numbers=st.none() | st.lists(st.sampled_from([1.0, -1.0, 0.5, -0.25]), min_size=4, max_size=4))
+@settings(max_examples=sized(200, 4000), deadline=None)
+def test_a_sum_of_cells_has_the_error_that_matrices_give(found: list[Row], numbers: list[float] | None) -> None:
     cells = as_cells(found, shift=5.0)
+    times = [1 / len(cells)] * len(cells) if numbers is None else numbers[: len(cells)]
     leaves = [leaf(each) for each in cells]
-    assume(not (all(each.alike for each in leaves) and np.ptp([each.value for each in leaves]) < 1e-9))
-    wanted = figure(cells, [1 / len(cells)] * len(cells), length=10.0)
-    told = of_rows(found, ends=(-5.0, 5.0))
-    assert told.value == pytest.approx(wanted.value - 5.0, abs=1e-12)
+    level = all(each.alike for each in leaves) and np.ptp([each.value for each in leaves]) < 1e-9
+    assume(not level or min(times) < 0)
+    wanted = figure(cells, times, length=10.0)
+    units, own, values, weights = zip(*found, strict=True)
+    of_cells = None if numbers is None else dict(enumerate(times))
+    told = mean_of_cells(values, units, own, weights, times=of_cells, ends=(-5.0, 5.0))
+    assert told.value == pytest.approx(wanted.value - 5.0 * sum(times), abs=1e-12)
     assert told.standard_error == pytest.approx(wanted.error, rel=1e-9)
     assert told.df == pytest.approx(wanted.df, rel=1e-6)
+    if len(added := [c for c in figure(as_cells(found), times, length=10.0).contributions.values() if c]) <= 12:
+        assert told.p == pytest.approx(turned_round(added))
 
 
 @given(found=rows(), ends=st.sampled_from([None, (-5.0, 5.0), (-4.0, 4.0)]))
