@@ -16,6 +16,7 @@ from tripos_warehouse.measures import Half, paired_means
 from tripos_warehouse.report import Side, compare
 from tripos_warehouse.report.compared_rows import HEADLINE_SHARE
 from tripos_warehouse.report.comparison import spans_of
+from tripos_warehouse.statistics.intervals import mean_of_cells
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views import all_runs, connect, get_selected
 
@@ -25,7 +26,7 @@ benchmark pairs "1.0.0" {
   headline  right, long
 }
 role candidate compared
-dataset item from "items.jsonl" { number integer }
+dataset item from "items.jsonl" { number integer, subject text }
 arm hint { none, some }
 scenario parity {
   over item
@@ -39,7 +40,14 @@ measure right  = mean(parity.even)
 measure long   = mean(parity.long)
 measure level  = mean(hinted)
 measure zero   = mean(parity.even, missing: zero)
+measure taught = mean(parity.even) by item.subject
+measure macro  = mean(taught)
+measure same   = (taught[item.subject: a] + taught[item.subject: b] + taught[item.subject: c]) / 3
+measure turned = 1 - (-taught[item.subject: c] - taught[item.subject: a] - taught[item.subject: b]) * (1 / 3)
+measure helped = hinted[hint: some] - hinted[hint: none]
+measure bent   = taught[item.subject: a] * taught[item.subject: b]
 """
+SUBJECTS = "aabbbcccc"
 MODELS = ("mock/careful", "mock/careless", "baseline/constant:e", "baseline/constant:o")
 
 
@@ -47,7 +55,9 @@ MODELS = ("mock/careful", "mock/careless", "baseline/constant:e", "baseline/cons
 def store(tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> Store:
     monkeypatch.chdir(tmp_path)
     Path("pairs.tripos").write_text(SPEC, "utf-8")
-    Path("items.jsonl").write_text("\n".join(json.dumps({"number": n}) for n in range(9)), "utf-8")
+    Path("items.jsonl").write_text(
+        "\n".join(json.dumps({"number": n, "subject": SUBJECTS[n]}) for n in range(9)), "utf-8"
+    )
     outcome = tripos("run", "pairs.tripos", "--model", ",".join(MODELS))
     assert outcome.code == 0, outcome.err
     return Store.open(tmp_path / "results", create=False)
@@ -71,7 +81,7 @@ def test_a_board_and_a_comparison_have_the_same_differences(store: Store) -> Non
             alone = sequence([rows[name].difference.p for name in found.first])
             for p, told in zip(alone, (rows[name].p for name in found.first), strict=True):
                 assert (p, told) == (None, None) or (p and told and p <= told <= min(1.0, p / HEADLINE_SHARE) + 1e-12)
-            for name in ("right", "long"):
+            for name in ("right", "long", "macro", "same", "helped"):
                 board = boards[name]
                 assert board is not None
                 told, wanted = (dataclasses.asdict(each) for each in (board[first, second], rows[name].difference))
@@ -80,12 +90,59 @@ def test_a_board_and_a_comparison_have_the_same_differences(store: Store) -> Non
                 }
                 assert told == {**wanted, **near}
                 compared += 1
-        assert compared == 12
+        assert compared == 30
         right = boards["right"]
         assert right is not None
         # All of the one are right, and none of the other: a chance of 2 in 2⁹ that nine items agree so.
         assert right[MODELS[2], MODELS[3]].value == 1
         assert right[MODELS[2], MODELS[3]].p == 2**-8
+
+
+def test_a_mean_over_a_field_of_rows_is_that_over_its_cells(store: Store) -> None:
+    """Subjects of two, three and four items count alike, and so does each item of a subject."""
+    with connect(store) as connection:
+        [run] = all_runs(connection)
+        plan: Plan = get_selected(connection, run)
+        macro, taught = (next(each for each in plan.measures if each.name == name) for name in ("macro", "taught"))
+        given = Half(connection, "pairs", MODELS), plan
+        found = paired_means(*given, macro, metric_weights(plan), spans_of(plan))
+        assert paired_means(*given, taught, metric_weights(plan), spans_of(plan)) is None, "it has a row for each"
+        rows = connection.execute(
+            """select item_id, avg(value) filter (model = $1) - avg(value) filter (model = $2)
+            from pairs.scores where metric = 'even' and model in ($1, $2) group by item_id, hint""",
+            MODELS[:2],
+        ).fetchall()
+        subjects = dict(connection.execute("select item_id, fields ->> '$.subject' from pairs.items").fetchall())
+    assert found is not None
+    items = [item for item, _ in rows]
+    wanted = mean_of_cells([value for _, value in rows], items, [subjects[item] for item in items], ends=(-1, 1))
+    told = found[MODELS[0], MODELS[1]]
+    for name in ("value", "standard_error", "df", "low", "high", "p"):
+        assert getattr(told, name) == pytest.approx(getattr(wanted, name)), name
+
+
+def test_a_difference_is_one_however_the_figure_is_written(store: Store) -> None:
+    with connect(store) as connection:
+        [run] = all_runs(connection)
+        plan: Plan = get_selected(connection, run)
+        measures = {each.name: each for each in plan.measures}
+        half, weights, spans = Half(connection, "pairs", MODELS), metric_weights(plan), spans_of(plan)
+        boards = {name: paired_means(half, plan, each, weights, spans) for name, each in measures.items()}
+        assert boards["bent"] is None
+        for first, second in combinations(MODELS, 2):
+            sides = [Side(connection, plan, run, (model,)) for model in (second, first)]
+            rows = {row.name: row for row in compare(*sides).sections[0].rows}
+            assert rows["turned"].a == pytest.approx(1 + rows["macro"].a)
+            for name in ("same", "turned"):
+                board = boards[name]
+                assert board is not None
+                for found in (board[first, second], rows[name].difference):
+                    for field in ("value", "standard_error", "df", "low", "high", "p"):
+                        wanted = getattr(rows["macro"].difference, field)
+                        assert getattr(found, field) == (None if wanted is None else pytest.approx(wanted)), (
+                            name,
+                            field,
+                        )
 
 
 def sequence(given: list[float | None]) -> list[float | None]:

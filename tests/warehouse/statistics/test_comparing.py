@@ -89,7 +89,17 @@ def test_groups_of_items_are_what_is_independent() -> None:
 
 def test_the_same_difference_on_every_item_is_tested_by_turning_it_round() -> None:
     found = compare_paired(dict.fromkeys(range(4), 2.0), dict.fromkeys(range(4), 1.0)).difference
-    assert (found.value, found.low, found.high, found.p) == (1.0, 1.0, 1.0, 2 / 2**4)
+    assert (found.value, found.low, found.high, found.p) == (1.0, None, None, 2 / 2**4)
+
+
+@pytest.mark.parametrize("test", ["t", "sign_flip"])
+@given(values=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=20))
+@settings(max_examples=sized(30, 300), deadline=None)
+def test_a_p_value_says_what_the_interval_says(values: list[tuple[int, int]], test: Test) -> None:
+    first, second = (dict(enumerate(column)) for column in zip(*values, strict=True))
+    found = compare_paired(first, second, test=test, resamples=400).difference
+    excludes = found.low is not None and found.high is not None and (found.low > 0 or found.high < 0)
+    assert (found.p is not None and found.p < 0.05) == excludes
 
 
 def test_runs_that_are_equal_throughout_do_not_differ() -> None:

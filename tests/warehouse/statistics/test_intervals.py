@@ -97,7 +97,8 @@ def test_the_bootstrap_keeps_the_size_of_strata() -> None:
     values = np.array([0.0] * 5 + [1.0] * 5)
     strata = ["a"] * 5 + ["b"] * 5
     found = bootstrap_mean(values, strata=strata, method="percentile", resamples=200)
-    assert (found.value, found.low, found.high, found.standard_error) == (0.5, 0.5, 0.5, 0.0)
+    assert (found.value, found.low, found.high, found.standard_error) == (0.5, None, None, None)
+    assert found.reason == "all samples drawn again give the same value: nothing shows the error"
 
 
 def test_a_cluster_in_two_strata_is_refused() -> None:
@@ -120,7 +121,8 @@ def test_the_same_seed_gives_the_same_interval() -> None:
 
 def test_what_rounding_leaves_is_no_error() -> None:
     found = mean([0.1] * 7)
-    assert (found.standard_error, found.low, found.high, found.p) == (0.0, found.value, found.value, None)
+    assert (found.standard_error, found.low, found.high, found.p) == (None, None, None, None)
+    assert found.reason == "all are alike: nothing shows the error"
 
 
 def test_an_infinite_value_is_refused() -> None:

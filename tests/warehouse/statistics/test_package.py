@@ -20,6 +20,7 @@ FACES = [
 ]
 NOT_FOR_PEOPLE = {
     *(
+        "CellMeans",
         "Calibration",
         "CalibrationBin",
         "Corrected",
@@ -51,6 +52,7 @@ NOT_FOR_PEOPLE = {
     ),
     *(
         "ALIKE",
+        "ALIKE_IN_A_CELL",
         "FEWEST_GRADED",
         "FEW_OF_A_CLASS",
         "NOBODY_ELSE",

@@ -44,10 +44,14 @@ from .differences.more_labels import (
     find_more_labels as find_more_labels,
 )
 from .differences.score_pairs import (
+    SumOfMeans as SumOfMeans,
+    fields_of_pairs as fields_of_pairs,
     items_beside_numbers as items_beside_numbers,
     mean_of as mean_of,
     paired_mean_of as paired_mean_of,
     paired_means as paired_means,
+    paired_sum_of as paired_sum_of,
+    with_fields as with_fields,
 )
 from .differences.sharpening import (
     Sharpening as Sharpening,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tripos_compiler.language import Clustering
 from tripos_compiler.language.figures import element_scores, ranges_of, score_spans
-from tripos_compiler.plan import BoolType, Grade, IntegerType, Measure, NumberType, Plan, Score, Type
+from tripos_compiler.plan import Aggregate, BoolType, Grade, IntegerType, Measure, NumberType, Plan, Score, Type
 from tripos_compiler.source import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
@@ -24,13 +24,17 @@ from tripos_warehouse.measures import (
     TOO_FAR_APART,
     UNFOLLOWED,
     Half,
+    SumOfMeans,
     aggregates,
     evaluate_or_tell,
+    fields_of_pairs,
     followed_difference,
     items_beside_numbers,
     mean_of,
     paired_mean_of,
+    paired_sum_of,
     remeasure,
+    with_fields,
 )
 from tripos_warehouse.query import Connection
 from tripos_warehouse.report.compared_rows import NO_MARGINS, ComparedRow, Margins, Section, corrected
@@ -236,7 +240,7 @@ def _read(one: Side, two: Side, by_judge: bool) -> tuple[_Pairs, int, int, int]:
     import duckdb
     import pyarrow.compute as pc
 
-    places = [LANGUAGE, *axis_columns(two.plan)]
+    places = [LANGUAGE, *axis_columns(two.plan), *fields_of_pairs(two.plan)]
     arms = [arm for arm in arm_columns(two.plan) if arm in arm_columns(one.plan)]
     keys = ["scenario", ITEM, "metric", "scorer", *arms, *(["evaluator"] if by_judge else []), SLOT]
     joined = duckdb.connect(":memory:", config={"python_enable_replacements": False})
@@ -273,22 +277,33 @@ def _scores(side: Side, keys: Sequence[str], more: Sequence[str]) -> pa.Table:
         f"""select {", ".join(map(sql.name, plain))}, item_id as {sql.name(ITEM)},
           case model {slots} end as {sql.name(SLOT)}, avg(value order by value) as value,
           any_value(model) as model, min(sample_id) as "its sample"
-        from {sql.name(side.run.benchmark)}.scores
+        from {with_fields(side.run.benchmark, [name for name in plain if "." in name])}
         where value is not null and model in ({", ".join(map(sql.text, side.models))}) and {are_counted(side.plan)}
         group by all"""
     ).to_arrow_table()
 
 
-def _row(name: str, of: str, found: _Pairs, cells: Sequence[str], weighted: bool, judged: Judged) -> ComparedRow:
+def _row(
+    name: str,
+    of: str,
+    found: _Pairs,
+    cells: Sequence[str],
+    weighted: bool,
+    judged: Judged,
+    times: Mapping[Any, float] | None = None,
+) -> ComparedRow:
     cell = list(zip(*(found.columns[each] for each in cells), strict=True)) if cells else None
     weight = found.weight if weighted else np.ones(len(found.a))
     clusters = found.columns[CLUSTER].tolist()
-    a, b = (mean_of_cells(side, clusters, cell, weight).value or 0.0 for side in (found.a, found.b))
+    a, b = (
+        mean_of_cells(side, clusters, cell, weight, times=times, paired=False).value or 0.0
+        for side in (found.a, found.b)
+    )
     names = {*found.columns["metric"].tolist()}
     spans = {judged.spans.get(name) for name in names}
     span = None if None in spans else max(each for each in spans if each is not None)
     ends = None if span is None else (-span, span)
-    difference = mean_of_cells(found.b - found.a, clusters, cell, weight, ends=ends)
+    difference = mean_of_cells(found.b - found.a, clusters, cell, weight, times=times, ends=ends)
     if difference.reason == ONE_ITEM and len({*found.columns[ITEM].tolist()}) > 1:
         difference = difference.without_interval(ONE_CLUSTER)
     graded, figure = names <= judged.graded, _figure(found, cell, weight)
@@ -327,11 +342,16 @@ def _measures(
     for measure in two.plan.measures:
         if measure.name in together:
             continue
-        if (mean := paired_mean_of(measure)) is not None:
+        if (mean := paired_mean_of(two.plan, measure)) is not None:
             rows += [means[measure.name]] if measure.name in means else []
             if stand_for[mean.values, mean.scenario, mean.by].name not in means:
                 unpaired.append((measure.name, _why_unpaired(one, two, measure)))
             continue
+        if (whole := paired_sum_of(two.plan, measure)) is not None:
+            row = _sum_row(two.plan, measure, whole, found, judged)
+            if row is not None:
+                rows.append(row)
+                continue
         graded = measure.directed or bool(measure.corrected) or measure.name in two.plan.benchmark.headline
         if (plain := mean_of(measure.model_copy(update={"random": ()}))) is not None:
             graded |= set(plain.values) <= judged.graded
@@ -368,7 +388,7 @@ def _stand_for(plan: Plan) -> dict[Any, Measure]:
     """Of measures that are one and the same mean of cells, the one that is shown."""
     chosen: dict[Any, Measure] = {}
     for measure in sorted(plan.measures, key=lambda each: len(each.by)):
-        if (mean := paired_mean_of(measure)) is not None:
+        if (mean := paired_mean_of(plan, measure)) is not None:
             chosen.setdefault((mean.values, mean.scenario, mean.by), measure)
     return chosen
 
@@ -377,12 +397,10 @@ def _means(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[ComparedRow]:
     """Yield every measure that is a mean: of one that goes by something, each cell counts alike."""
     chosen = _stand_for(plan)
     for measure in plan.measures:
-        mean = paired_mean_of(measure)
+        mean = paired_mean_of(plan, measure)
         if mean is None or chosen[mean.values, mean.scenario, mean.by] is not measure:
             continue
-        mask = np.isin(found.columns["scorer"], mean.values) | np.isin(found.columns["metric"], mean.values)
-        if mean.scenario is not None:
-            mask &= found.columns["scenario"] == mean.scenario
+        mask = _of_mean(mean, found)
         cells = ["evaluator" if name == "judge" else name for name in mean.by]
         if mask.any() and all(name in found.columns for name in cells):
             of = f"each {' and '.join(mean.by)} alike" if mean.by else ""
@@ -391,6 +409,29 @@ def _means(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[ComparedRow]:
             lower = measure.lower_is_better
             graded = row.graded or measure.directed or measure.name in plan.benchmark.headline
             yield replace(row, graded=graded, lower_is_better=lower)
+
+
+def _sum_row(plan: Plan, measure: Measure, whole: SumOfMeans, found: _Pairs, judged: Judged) -> ComparedRow | None:
+    """Return the row of a sum of means of cells; None if one of these has no pairs."""
+    cells = ["evaluator" if name == "judge" else name for name in whole.by]
+    if any(name not in found.columns for name in cells):
+        return None
+    own = list(zip(*(found.columns[name].tolist() for name in cells), strict=True))
+    mask = np.array([key in whole.times for key in own], dtype=bool) & _of_mean(whole.mean, found)
+    if {key for key, chosen in zip(own, mask, strict=True) if chosen} != set(whole.times):
+        return None
+    row = _row(measure.name, "", found.where(mask), cells, "metric" not in whole.by, judged, dict(whole.times))
+    graded = measure.directed or measure.name in plan.benchmark.headline
+    a, b = row.a + whole.constant, row.b + whole.constant
+    span = None if measure.low is None or measure.high is None else measure.high - measure.low
+    return replace(row, a=a, b=b, span=span, graded=graded, lower_is_better=measure.lower_is_better)
+
+
+def _of_mean(mean: Aggregate, found: _Pairs) -> NDArray[np.bool_]:
+    """Return which pairs a mean of scores is of."""
+    mask: NDArray[np.bool_] = np.isin(found.columns["scorer"], mean.values)
+    mask |= np.isin(found.columns["metric"], mean.values)
+    return mask if mean.scenario is None else mask & (found.columns["scenario"] == mean.scenario)
 
 
 def _metrics(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[ComparedRow]:
@@ -443,5 +484,5 @@ def _as_followed(section: Section, one: Side, two: Side) -> Section:
 def _headline(plan: Plan) -> list[str]:
     """Return the names under which the measures of the headline stand in a comparison."""
     chosen, named = _stand_for(plan), {measure.name: measure for measure in plan.measures}
-    means = {name: paired_mean_of(named[name]) for name in plan.benchmark.headline if name in named}
+    means = {name: paired_mean_of(plan, named[name]) for name in plan.benchmark.headline if name in named}
     return [name if mean is None else chosen[mean.values, mean.scenario, mean.by].name for name, mean in means.items()]

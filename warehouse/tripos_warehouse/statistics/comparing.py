@@ -13,7 +13,7 @@ import numpy as np
 
 from tripos_compiler.source import dataclass
 from tripos_warehouse.statistics.found import StatisticResult
-from tripos_warehouse.statistics.intervals import mean
+from tripos_warehouse.statistics.intervals import ONE_CLUSTER, ONE_ITEM, mean, mean_of_cells, with_test
 from tripos_warehouse.statistics.ratings import Floats, Ints, cluster_codes, is_missing
 
 
@@ -74,13 +74,15 @@ def compare_paired(
     """The mean difference of two runs over the items that both have, with its interval and p-value.
 
     An item counts once: several samples of it are averaged first. With `clusters`, from item to group (such as the text
-    that items ask about), groups are what is independent. The interval is that of Student's t over items or groups. The
+    that items ask about), groups are what is independent. The figure is that of `mean_of_cells` of one cell. The
     p-value is, by `test`:
 
-    - `t`, of that; where all groups differ by the same, `sign_flip`
-    - `sign_flip`, of turning round the differences of whole items or groups at random (Fisher 1935), with no assumption
-      but symmetry: in all ways where these are no more than `resamples`, else in so many, seeded
+    - `t`, that of `mean_of_cells`: Student's t, and of 12 items or groups that differ, or fewer, `sign_flip`
+    - `sign_flip`, of turning round the differences of whole items or groups (Fisher 1935), with no assumption but
+      symmetry: in all ways if these are no more than `resamples`, else in so many, seeded
     - `wilcoxon`, of the signed ranks of the items' differences or the groups' means (1945), which asks for the median
+
+    Of the first two, the p-value is below 1 - `confidence` if and only if the interval excludes 0.
 
     >>> found = compare_paired({"a": 1, "b": [1, 0], "c": 0.5}, {"a": 0, "b": [0, 0], "c": 0.25, "d": 1})
     >>> round(found.difference.value, 4), found.difference.n, found.only_second
@@ -105,10 +107,14 @@ def _compare(
     only = len(first) - len(shared), len(second) - len(shared)
     if not shared:
         return Paired(StatisticResult.undefined("no item has a score in both runs", left_out=sum(only)), *only)
-    found = replace(mean(differences, groups, confidence=confidence), left_out=sum(only))
-    if found.low is not None and (test != "t" or found.p is None):
-        tested = _tested(differences, cluster_codes(groups, len(shared)), test, resamples, seed)
-        found = replace(found, statistic=tested[0], df=None, p=tested[1])
+    codes = cluster_codes(groups, len(shared))
+    found = replace(mean_of_cells(differences, codes, confidence=confidence), left_out=sum(only))
+    if groups is not None and found.reason == ONE_ITEM and len(shared) > 1:
+        found = found.without_interval(ONE_CLUSTER)
+    if test != "t" and found.clusters and found.clusters > 1:
+        statistic, p = _tested(differences, codes, test, resamples, seed)
+        tested = replace(found, statistic=statistic, df=None, p=p)
+        found = tested if test == "wilcoxon" else with_test(tested, p, confidence=confidence)
     return Paired(found, *only)
 
 
@@ -259,7 +265,7 @@ def rank_groups(
     compact letter display of Piepho 2004); two whose difference is undefined do so too. Intervals are at 1 − `level`,
     and not corrected.
 
-    >>> by_item = {"good": [3, 4, 3, 4, 5], "fair": [3, 3, 3, 4, 5], "poor": [1, 1, 0, 1, 2]}
+    >>> by_item = {"good": [3, 4, 3, 4, 5] * 2, "fair": [3, 3, 3, 4, 5] * 2, "poor": [1, 1, 0, 1, 2] * 2}
     >>> ranking = rank_groups({model: dict(enumerate(values)) for model, values in by_item.items()})
     >>> [(rank.model, rank.rank, rank.letters) for rank in ranking.ranks]
     [('good', 1, 'a'), ('fair', 1, 'a'), ('poor', 3, 'b')]

@@ -104,7 +104,7 @@ def result_of(plan: Plan, run: RunRecord, model: str, name: str, scored: ResultS
     """The mean of some scores of a model, with an error that is clustered by item."""
     low, high, truth = scale(plan, scored.scenario, scored.metric)
     ends = None if low is None or high is None else (low, high)
-    found = mean_of_run(run, model, mean_of_cells(scored.values, scored.clusters, ends=ends))
+    found = mean_of_run(run, model, mean_of_cells(scored.values, scored.clusters, ends=ends, paired=False))
     method = "t" if ends is None else "logit" if found.standard_error else "exact"
     title = next((dict(each.title) for each in plan.metrics if each.name == scored.metric), {})
     config = {

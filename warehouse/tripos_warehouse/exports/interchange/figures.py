@@ -130,7 +130,8 @@ class ScoreMeans:
         for each in self._gathered.values():
             low, high, _ = scale(plan, each.unit.scenario, each.first.metric)
             ends = None if low is None or high is None else (low, high)
-            found = mean_of_run(self._run, self._model, mean_of_cells(each.values, each.clusters, ends=ends))
+            mean = mean_of_cells(each.values, each.clusters, ends=ends, paired=False)
+            found = mean_of_run(self._run, self._model, mean)
             yield ExportedFigure(
                 name=each.name,
                 source=each.first.scorer,

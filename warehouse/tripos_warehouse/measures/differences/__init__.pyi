@@ -30,9 +30,13 @@ from .more_labels import (
     worth_of_a_label as worth_of_a_label,
 )
 from .score_pairs import (
+    SumOfMeans as SumOfMeans,
+    fields_of_pairs as fields_of_pairs,
     mean_of as mean_of,
     paired_mean_of as paired_mean_of,
     paired_means as paired_means,
+    paired_sum_of as paired_sum_of,
+    with_fields as with_fields,
 )
 from .sharpening import (
     Sharpening as Sharpening,

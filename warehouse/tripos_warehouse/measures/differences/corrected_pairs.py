@@ -8,7 +8,6 @@ models cancels out. So λ is found for the difference (`corrected_figure`), and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from tripos_warehouse.measures.corrected import ThreeFigures, three_figures
 from tripos_warehouse.measures.sql import sql_of
 from tripos_warehouse.query import Connection, run_query
 from tripos_warehouse.statistics import StatisticResult
-from tripos_warehouse.statistics.intervals import ROUNDING
+from tripos_warehouse.statistics.intervals import ALIKE, ROUNDING, with_test
 from tripos_warehouse.statistics.validity import Pulled
 
 Cell = tuple[Any, ...]
@@ -71,7 +70,9 @@ def corrected_difference(
         units=min(each.units for each in every),
     )
     found, power = whole.corrected(ends, null=0.0)
-    if found.p is None and found.value and found.standard_error is not None and found.standard_error <= ROUNDING:
+    shows_none = found.standard_error is not None and found.standard_error <= ROUNDING
+    if found.reason == ALIKE or shows_none:
         # All graded items agree: turned round at random they would with this chance (Fisher 1935).
-        found = replace(found, p=min(1.0, 2.0 ** (1 - whole.items)))
+        differs = abs(found.value or 0.0) > ROUNDING
+        found = with_test(found, min(1.0, 2.0 ** (1 - whole.items)) if differs else 1.0)
     return found, power

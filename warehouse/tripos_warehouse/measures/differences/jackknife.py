@@ -1,9 +1,11 @@
 """How a measure of any kind differs between two results: taken again and again by its own SQL, without some items.
 
 The shared items, those of a cluster together, are dealt into groups. With the difference D of both sides over all of
-them, and D(g) over those outside of group g, the variance of D is (G - 1) / G times the sum of (D(g) - mean of D(g))²,
-with G - 1 degrees of freedom (the jackknife that deletes groups: Shao and Wu 1989; with a group for each cluster,
-Quenouille's and Tukey's).
+them, and D(g) over those outside of group g, the variance of D is (G - 1) / G times the sum of (D(g) - mean of D(g))²
+(the jackknife that deletes groups: Shao and Wu 1989; with a group for each cluster, Quenouille's and Tukey's). Where a
+few groups carry the error, as those with the items of a small cell do, it is known as badly as from so few: with K the
+square of the sum of squares over the sum of fourth powers, which is about (G + 2) / 3 of alike groups, there are
+3 K - 4 degrees of freedom, and G - 1 at most.
 An item leaves both sides at once, so the difficulty of items cancels out, as in a mean of paired differences. What
 grows with the items, as a sum does, is brought back to the size of the whole before (`degree`).
 """
@@ -21,18 +23,28 @@ from itertools import combinations
 from statistics import fmean
 from typing import Any
 
-from tripos_compiler.plan import Measure, Plan
+import numpy as np
+
+from tripos_compiler.plan import Aggregate, Measure, Plan
 from tripos_compiler.source import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.differences.corrected_pairs import Threes, corrected_difference, three_by_cell
 from tripos_warehouse.measures.evaluation import evaluate
-from tripos_warehouse.measures.figure_walk import aggregates, cut_of, degree, of_formula
+from tripos_warehouse.measures.figure_walk import (
+    MEANS,
+    aggregates,
+    cut_of,
+    degree,
+    has_curve,
+    of_formula,
+    slices_of_sum,
+)
 from tripos_warehouse.measures.random_facets import faceted_differences
 from tripos_warehouse.measures.sql import BY_CHANCE, CUT_OFF, ROOT_OF_ZERO, sql_of
 from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics import StatisticResult
-from tripos_warehouse.statistics.intervals import ALIKE, ROUNDING, bounded, with_t
+from tripos_warehouse.statistics.intervals import ALIKE, ROUNDING, bounded, flipped_p, with_t, with_test
 from tripos_warehouse.views import clusters_of, dimension_label
 
 MOST_GROUPS = 20
@@ -98,8 +110,9 @@ def remeasure(
     have one; none where its SQL cannot be asked of a side. `n` of a difference are the scores behind the smaller value.
 
     Without an interval there is a reason: a single item, differences that are all alike, a median, a sum to which
-    something that does not grow is added, or a cell that some items carry alone. Where all groups of items differ by
-    the same, that has a p-value: turned round at random (Fisher 1935), all G groups would agree with chance 2^(1 - G).
+    something that does not grow is added, or a cell that some items carry alone. The p-value is that of all ways of
+    turning groups round if no more than 12 of them differ (`flipped_p`), else that of Student's t; it is below 0.05 if
+    and only if the interval excludes 0.
     """
     if measure.corrected:
         return _remeasure_corrected(one, two, plan, measure, items)
@@ -122,7 +135,8 @@ def remeasure(
         base = StatisticResult(b.value - a.value, n=min(a.n, b.n), clusters=min(a.items, b.items))
         labels = tuple(dimension_label(plan, name, value) for name, value in zip(measure.by, cell, strict=True))
         why = reason or _cut_off(measure, a, b)
-        difference = _with_error(base, cell, without, why, _ends(measure), bent)
+        still = _bounds_alike(plan, measure, cell, base)
+        difference = _with_error(base, cell, without, why, _ends(measure), bent, still)
         found.append(Remeasured(labels, a.value, b.value, difference, _farthest(base, cell, without)))
     return found
 
@@ -167,7 +181,8 @@ def remeasure_cells(
                 {cell: (each[ends[0]], each[ends[1]])} if all(key in each for key in ends) else {} for each in without
             ]
             why = reason or _cut_off(measure, a, b)
-            found[cell, first, second] = _with_error(base, cell, rest, why, _ends(measure), bent)
+            still = _bounds_alike(plan, measure, cell, base)
+            found[cell, first, second] = _with_error(base, cell, rest, why, _ends(measure), bent, still)
     return found
 
 
@@ -255,25 +270,50 @@ def _with_error(
     reason: str | None,
     ends: tuple[float, float] | None,
     bent: bool,
+    still: bool,
 ) -> StatisticResult:
     """Return a difference with its error. `bent`: chance alone may move what it is made of, the more so the fewer items
-    there are; the jackknife shows by how much (Quenouille 1956)."""
+    there are; the jackknife shows by how much (Quenouille 1956). `still`: items that are all alike bound it."""
     if reason is not None:
         return base.without_interval(reason)
     if not without:
         return base.without_interval("one item says nothing about the error")
     if any(cell not in each for each in without):
         return base.without_interval("without some items it has no value: no interval")
-    differences = [b.value - a.value for a, b in (each[cell] for each in without)]
+    differences = np.array([b.value - a.value for a, b in (each[cell] for each in without)])
     many = len(differences)
-    mean = sum(differences) / many
-    error = math.sqrt((many - 1) / many * sum((each - mean) ** 2 for each in differences))
+    moved = differences.mean() - differences
+    squares = float((moved**2).sum())
+    error = math.sqrt((many - 1) / many * squares)
+    value = base.value or 0.0
+    # What each group adds to the difference: the pseudo-values of Tukey (1958), moved to add up to it.
+    p = flipped_p(value / many + (many - 1) / many * moved)
     if error <= ROUNDING:
-        told = base.without_interval(ALIKE)
-        return replace(told, p=2.0 ** (1 - many)) if abs(base.value or 0.0) > ROUNDING else told
-    if bent and abs((many - 1) * (mean - (base.value or 0.0))) > MOST_MOVED * error:
+        within = bounded(base, 0.0, many - 1, ends) if still and ends is not None else base
+        told = within if within.low is not None else base.without_interval(ALIKE)
+        return with_test(told, 2.0 ** (1 - many) if p is None else p)
+    if bent and abs((many - 1) * (float(differences.mean()) - value)) > MOST_MOVED * error:
         return base.without_interval(BY_CHANCE)
-    return with_t(base, error, many - 1) if ends is None else bounded(base, error, many - 1, ends, null=0.0)
+    carrying = squares**2 / float((moved**4).sum())
+    df = min(many - 1.0, max(1.0, 3 * carrying - 4))
+    told = with_t(base, error, df) if ends is None else bounded(base, error, df, ends, null=0.0)
+    return with_test(told, told.p if p is None else p)
+
+
+def _bounds_alike(plan: Plan, measure: Measure, cell: Cell, difference: StatisticResult) -> bool:
+    """Return true if items that are all alike bound a difference between the ends of its scale: of a figure to which
+    each adds its own part, and at an end of the scale of others that no curve bends."""
+    figure, ends = measure.figure, _ends(measure)
+    if ends is None or difference.value is None:
+        return False
+    if isinstance(figure, Aggregate) and not of_formula(figure):
+        return figure.function in MEANS
+    slices = slices_of_sum(plan, figure)
+    own = dict(zip(measure.by, cell, strict=True))
+    if slices is not None:  # a value less its base is 0 in the base's own cell, whatever items are like
+        return not any(str(own.get(name)) == value for each in slices for name, value in each.items())
+    at_an_end = min(abs(difference.value - end) for end in ends) <= ROUNDING
+    return at_an_end and not has_curve(plan, figure)
 
 
 def _farthest(

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tripos_compiler.language.figures import mean_in
-from tripos_compiler.plan import Aggregate, Measure, Plan
+from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Plan, named
 from tripos_compiler.source import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.measures.differences.jackknife import Half
+from tripos_warehouse.measures.sql import NODES, path_of
 from tripos_warehouse.query import Connection, join_texts
 from tripos_warehouse.statistics import StatisticResult
 from tripos_warehouse.statistics.intervals import mean_of_cells
@@ -73,11 +74,115 @@ def mean_of(measure: Measure) -> Aggregate | None:
     return inner if means else None
 
 
-def paired_mean_of(measure: Measure) -> Aggregate | None:
-    """The same where scores without a value are left out, so that what both sides have can be paired, and where its
-    cells follow from columns of the scores: fields of rows and groups of axes are none."""
+def paired_mean_of(plan: Plan, measure: Measure) -> Aggregate | None:
+    """The same if scores without a value are left out, so that what both sides have can be paired, and if its cells
+    follow from columns of the scores, or from fields of rows that a mean is taken over; groups of axes and nodes of
+    paths are neither."""
     mean = mean_of(measure) if measure.missing == "skip" else None
-    return None if mean is None or any("." in name for name in mean.by) else mean
+    fields = mean is not None and any("." in name for name in measure.by)
+    return None if mean is None or fields or not _are_read(plan, mean.by) else mean
+
+
+@dataclass(frozen=True)
+class SumOfMeans:
+    """A figure that adds up means of the same scores in several cells, each times a number."""
+
+    mean: Aggregate
+    """The mean of a cell."""
+    by: tuple[str, ...]
+    """The dimensions that tell cells apart."""
+    times: Mapping[tuple[str, ...], float]
+    """The number of each cell, by its values of these."""
+    constant: float
+    """A number that is added to them."""
+
+
+def paired_sum_of(plan: Plan, measure: Measure) -> SumOfMeans | None:
+    """Return the sum that a measure is of means of cells that can be paired, such as `(m[kind: a] + m[kind: b]) / 2`;
+    None of any other."""
+    if measure.by or measure.corrected or measure.missing != "skip" or isinstance(measure.figure, Aggregate):
+        return None
+    terms = _terms(plan, measure.figure, {})
+    if terms is None or not terms[1]:
+        return None
+    constant, parts = terms
+    [first, *others] = [mean for _, mean, _ in parts]
+    by = tuple(sorted(parts[0][2]))
+    if not by or not _are_read(plan, by) or any(tuple(sorted(fixed)) != by for _, _, fixed in parts):
+        return None
+    if any((each.values, each.scenario) != (first.values, first.scenario) for each in others):
+        return None
+    times: dict[tuple[str, ...], float] = {}
+    for number, _, fixed in parts:
+        cell = tuple(fixed[name] for name in by)
+        times[cell] = times.get(cell, 0.0) + number
+    there = {cell: number for cell, number in times.items() if number}
+    return SumOfMeans(first, by, there, constant) if there else None
+
+
+_Terms = tuple[float, list[tuple[float, Aggregate, dict[str, str]]]]
+"""A number, and means of cells, each with the number that it is taken times."""
+
+
+def _terms(plan: Plan, figure: Figure, fixed: dict[str, str]) -> _Terms | None:
+    """Return a figure as a sum of means in the slice `fixed`; None if it is no such sum."""
+    match figure:
+        case Constant(value=value):
+            return float(value), []
+        case Measured(measure=name, slice=within):
+            known = named(plan.measures, name)
+            plain = known.missing == "skip" and not known.corrected
+            return _terms(plan, known.figure, {**fixed, **within}) if plain else None
+        case Aggregate():
+            inner = mean_in(figure)
+            plain = inner is figure and len(figure.values) == 1 and not figure.of_condition and not figure.elements
+            return (0.0, [(1.0, figure, fixed)]) if plain else None
+        case Formula(operator="+" | "-" | "*" | "/" | "negate" as operator, values=values):
+            parts = [_terms(plan, value, fixed) for value in values]
+            known_parts = [part for part in parts if part is not None]
+            return _combined(operator, known_parts) if len(known_parts) == len(parts) else None
+    return None
+
+
+def _combined(operator: str, parts: Sequence[_Terms]) -> _Terms | None:
+    first, last = parts[0], parts[-1]
+    match operator:
+        case "negate":
+            return _stretched(first, -1.0)
+        case "+" | "-":
+            other = last if operator == "+" else _stretched(last, -1.0)
+            return first[0] + other[0], [*first[1], *other[1]]
+        case "*" if not first[1] or not last[1]:
+            return _stretched(last, first[0]) if not first[1] else _stretched(first, last[0])
+        case "/" if not last[1] and last[0]:
+            return _stretched(first, 1 / last[0])
+    return None
+
+
+def _stretched(part: _Terms, times: float) -> _Terms:
+    return part[0] * times, [(number * times, mean, fixed) for number, mean, fixed in part[1]]
+
+
+def _are_read(plan: Plan, names: Sequence[str]) -> bool:
+    """Return true if dimensions are columns of the scores, or plain fields of their rows."""
+    axes = {axis.name for axis in plan.axes}
+    return not any("." in name and (name.endswith(NODES) or name.partition(".")[0] in axes) for name in names)
+
+
+def fields_of_pairs(plan: Plan) -> list[str]:
+    """Return the fields of rows that cells of paired means go by."""
+    means = (paired_mean_of(plan, measure) or paired_sum_of(plan, measure) for measure in plan.measures)
+    return list(dict.fromkeys(name for mean in means if mean is not None for name in mean.by if "." in name))
+
+
+def with_fields(schema: str, fields: Sequence[str]) -> str:
+    """Return the SQL of the scores of a benchmark, with a column for each of some fields of their rows."""
+    scores = f"{sql.name(schema)}.scores"
+    if not fields:
+        return scores
+    read = ", ".join(f"fields ->> {sql.text(path_of(name))} as {sql.name(name)}" for name in fields)
+    return f"""(select * from {scores}
+      left join (select scenario, item_id, {read} from {sql.name(schema)}.items) using (scenario, item_id))"""
 
 
 def paired_means(
@@ -92,17 +197,20 @@ def paired_means(
 
     `weights` are those of metrics by scenario, and `spans` how far apart two values of a score can be.
     """
-    mean = paired_mean_of(measure)
+    found_sum = paired_sum_of(plan, measure)
+    mean = paired_mean_of(plan, measure) if found_sum is None else found_sum.mean
     if mean is None:
         return None
+    by = mean.by if found_sum is None else found_sum.by
     arms = arm_columns(plan)
-    cells = ["evaluator" if name == "judge" else name for name in mean.by]
-    if not set(cells) <= {*OF_SCORE, *arms, "dimension", LANGUAGE, *axis_columns(plan)}:
+    cells = ["evaluator" if name == "judge" else name for name in by]
+    fields = [name for name in cells if "." in name]
+    if not set(cells) <= {*OF_SCORE, *arms, "dimension", LANGUAGE, *axis_columns(plan), *fields}:
         return None
     scores = _read(half, plan, mean, [*OF_SCORE, *arms], cells)
     model, scenario, metric = (scores.coded[name] for name in ("model", "scenario", "metric"))
     weight = np.ones(len(scores.value))
-    if "metric" not in mean.by:
+    if "metric" not in by:
         of_kind = [
             [weights.get(one or "", {}).get(other or "", 1.0) for other in metric.names] for one in scenario.names
         ]
@@ -118,12 +226,18 @@ def paired_means(
         one, two = one[left], two[right]
         apart = scores.sample[one] != scores.sample[two]  # one and the same reply tells nobody apart
         one, two = one[apart], two[apart]
+        times = None
+        if found_sum is not None:
+            times = scores.times_of(one, cells, found_sum.times)
+            kept = np.isin(scores.cell[one], list(times)) & (len(times) == len(found_sum.times))
+            one, two = one[kept], two[kept]
         if len(one):
             found[first, second] = mean_of_cells(
                 scores.value[one] - scores.value[two],
                 scores.coded["cluster_id"].codes[one],
                 scores.cell[one],
                 weight[one],
+                times=times,
                 ends=None if span is None else (-span, span),
             )
     return found
@@ -146,6 +260,18 @@ class _Scores:
     cell: NDArray[np.int64]
     sample: NDArray[np.uint64]
     coded: dict[str, _Coded]
+
+    def times_of(
+        self, rows: NDArray[np.int64], names: Sequence[str], times: Mapping[tuple[str, ...], float]
+    ) -> dict[int, float]:
+        """Return the number of each cell of some rows, by its own number, of those cells that have one."""
+        found: dict[int, float] = {}
+        for cell, place in zip(*np.unique(self.cell[rows], return_index=True), strict=True):
+            of_names = (self.coded[name] for name in names)
+            key = tuple(str(each.names[each.codes[rows[place]]]) for each in of_names)
+            if key in times:
+                found[int(cell)] = times[key]
+        return found
 
 
 def _read(half: Half, plan: Plan, mean: Aggregate, keys: list[str], cells: list[str]) -> _Scores:
@@ -207,12 +333,13 @@ def _query(half: Half, plan: Plan, mean: Aggregate, keys: list[str], cells: list
     every = ", ".join(f"{sql.name(name)}::varchar as {sql.name(name)}" for name in columns)
     chosen = f"""model in {sql.texts(half.models)} and {are_counted(plan)}
       and (scorer in {names} or metric::varchar in {names}) {there}"""
-    if (sums := sums_with(half.connection, plan, columns)) is not None:
+    fields = [name for name in cells if "." in name]
+    if not fields and (sums := sums_with(half.connection, plan, columns)) is not None:
         return f"""select {every}, "its total", "its n", "its sample",
       coalesce("its n" > 0 and "is score" and {chosen}, false) as "it counts"
     from {sums}"""
     return f"""select {every}, sum(value order by value) as "its total", count(*) as "its n",
       min(hash(sample_id)) as "its sample", true as "it counts"
-    from {sql.name(half.schema)}.scores
+    from {with_fields(half.schema, fields)}
     where case when value is not null and {chosen} then true else false end
     group by all"""

@@ -11,9 +11,11 @@ from .figures import (
     sql_of as sql_of,
 )
 from .parts import (
+    NODES as NODES,
     Cut as Cut,
     Query as Query,
     has_apart as has_apart,
+    path_of as path_of,
     query_in as query_in,
     rows_sql as rows_sql,
     weight_sql as weight_sql,

@@ -283,12 +283,12 @@ def _from_view(plan: Plan, view: str, picked: Sequence[str], scored: ScoredStep,
     fields = dict.fromkeys(name for name in every if "." in name and name not in elements)
     lines = [f"select {', '.join(picked)}", f"from {schema}.{view}"]
     if elements:
-        beside = ", ".join(f"element_value ->> {quoted(_path(name))} as {named(name)}" for name in elements)
+        beside = ", ".join(f"element_value ->> {quoted(path_of(name))} as {named(name)}" for name in elements)
         there = "element_place is not null"  # a reply of which nobody knows what it lists is in no cell
         lines[-1] = f"from (select *, {beside} from {schema}.{view} where {there})"
     groups = [name for name in fields if name.partition(".")[0] in {axis.name for axis in plan.axes}]
     nodes = [name for name in fields if _goes_by_nodes(plan, scored, name)]
-    read = [f"fields ->> {quoted(_path(name))} as {named(name)}" for name in fields if name not in (*groups, *nodes)]
+    read = [f"fields ->> {quoted(path_of(name))} as {named(name)}" for name in fields if name not in (*groups, *nodes)]
     # Every list of nodes is a join of its own: two that are unnested side by side would be no combinations.
     for own in [", ".join(read), *(f"{_nodes_sql(name)} as {named(name)}" for name in nodes)]:
         if own:
@@ -315,7 +315,7 @@ def _groups_sql(plan: Plan, name: str) -> str:
 
 def _nodes_sql(name: str) -> str:
     """Return the nodes that a path of a row lies below or at, from the top: `q.point.nodes`."""
-    names = f"string_split(fields ->> {quoted(_path(name.removesuffix(NODES)))}, {quoted(BETWEEN)})"
+    names = f"string_split(fields ->> {quoted(path_of(name.removesuffix(NODES)))}, {quoted(BETWEEN)})"
     upper = f"array_to_string({names}[:depth], {quoted(BETWEEN)}) for depth in range(1, len({names}) + 1)"
     return f"unnest([{upper}])"
 
@@ -334,10 +334,10 @@ def _goes_by_nodes(plan: Plan, scored: ScoredStep, name: str) -> bool:
     return type_ is not None and (type_.of if type_.kind == "optional" else type_).kind == "path"
 
 
-def _path(name: str) -> str:
+def path_of(name: str) -> str:
     """Return where a field of a row stands in the JSON of its item.
 
-    >>> _path("q.subject"), _path("q.source.book")
+    >>> path_of("q.subject"), path_of("q.source.book")
     ('$."subject"', '$."source"."book"')
     """
     return "".join(["$", *(f'."{each}"' for each in name.split(".")[1:])])

@@ -8,7 +8,6 @@ from .bounded_values import (
     wilson as wilson,
 )
 from .cells import (
-    ALIKE as ALIKE,
     ALIKE_IN_A_CELL as ALIKE_IN_A_CELL,
     ONE_CLUSTER_IN_A_CELL as ONE_CLUSTER_IN_A_CELL,
     ONE_IN_A_CELL as ONE_IN_A_CELL,
@@ -18,7 +17,12 @@ from .cells import (
 from .facets import (
     generalized as generalized,
 )
+from .leaf_cells import (
+    CellMeans as CellMeans,
+    cell_means as cell_means,
+)
 from .means import (
+    ALIKE as ALIKE,
     ONE_CLUSTER as ONE_CLUSTER,
     mean as mean,
     with_t as with_t,
@@ -35,4 +39,8 @@ from .resampling import (
     bootstrap as bootstrap,
     bootstrap_mean as bootstrap_mean,
     jackknife as jackknife,
+)
+from .sign_flips import (
+    flipped_p as flipped_p,
+    with_test as with_test,
 )

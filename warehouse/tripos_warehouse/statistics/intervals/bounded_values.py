@@ -22,6 +22,7 @@ from dataclasses import replace
 import numpy as np
 
 from tripos_warehouse.statistics.found import StatisticResult
+from tripos_warehouse.statistics.intervals.sign_flips import with_test
 from tripos_warehouse.statistics.quantiles import t_tails, two_sided, z_quantile
 from tripos_warehouse.statistics.ratings import Floats
 
@@ -48,8 +49,9 @@ def shares_between(share: Floats, error: Floats, df: Floats, units: Floats, conf
         reach = stdtrit(df, upper) * _enlarged(share, error, units)
         near = _nearest(share, error, units)
         middle, stretched = np.log(near / (1 - near)), reach / (near * (1 - near))
-        low = np.minimum(expit(middle - stretched), np.maximum(share - reach, 0.0))
-        high = np.maximum(expit(middle + stretched), np.minimum(share + reach, 1.0))
+        # At an end itself there may be no log-odds, and `fmin` and `fmax` take the other interval.
+        low = np.fmin(expit(middle - stretched), np.maximum(share - reach, 0.0))
+        high = np.fmax(expit(middle + stretched), np.minimum(share + reach, 1.0))
     unseen = 1 - (1 - upper) ** (1 / units)
     alike = error <= ROUNDING
     found_low: Floats = np.where(alike, share - unseen * share, low)
@@ -95,11 +97,7 @@ def bounded(
     if null is None or error / length <= ROUNDING:
         return told
     statistic = (found.value - null) / (length * float(_enlarged(at, errors, many)[0]))
-    told = replace(told, statistic=statistic, p=t_tails(statistic, df))
-    if (told.p or 0.0) >= 1 - confidence:
-        return told
-    short = math.nextafter(null, found.value)
-    return replace(told, low=max(bottom, short)) if statistic > 0 else replace(told, high=min(top, short))
+    return with_test(replace(told, statistic=statistic), t_tails(statistic, df), null=null, confidence=confidence)
 
 
 def _nearest(share: Floats, error: Floats, units: Floats) -> Floats:

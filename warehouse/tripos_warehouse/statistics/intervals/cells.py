@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tripos_warehouse.statistics.found import StatisticResult
-from tripos_warehouse.statistics.intervals.bounded_values import ROUNDING, bounded
-from tripos_warehouse.statistics.intervals.means import with_t
+from tripos_warehouse.statistics.intervals.bounded_values import bounded
+from tripos_warehouse.statistics.intervals.leaf_cells import ROUNDING_OF_VALUES, CellMeans, cell_means
+from tripos_warehouse.statistics.intervals.means import ALIKE, with_t
+from tripos_warehouse.statistics.intervals.sign_flips import flipped_p, with_test
 from tripos_warehouse.statistics.ratings import Ints
 
 Floats = Sequence[float] | NDArray[np.float64]
@@ -20,7 +22,6 @@ ONE_ITEM = "one item says nothing about the error"
 ONE_IN_A_CELL = "a part of it has one item, which says nothing about the error"
 ONE_CLUSTER_IN_A_CELL = "a part of it lies in one cluster, which says nothing about the error"
 ALIKE_IN_A_CELL = "the items of one of its cells are all alike, which says nothing about the error"
-ALIKE = "all are alike: nothing shows the error"
 
 
 def mean_of_cells(
@@ -29,55 +30,73 @@ def mean_of_cells(
     cells: Sequence[object] | Ints | None = None,
     weights: Floats | None = None,
     *,
+    times: Mapping[Any, float] | None = None,
     ends: tuple[float, float] | None = None,
+    paired: bool = True,
+    confidence: float = 0.95,
 ) -> StatisticResult:
-    """The mean of values, each of one of `items`; with `cells` the mean of the means of cells. Given differences of
-    two results it compares them in pairs.
+    """The mean of values, each of one of `items`; with `cells` the mean of the means of cells, which count alike, or
+    the sum of these means, each `times` the number of its cell. Given differences of two results it compares them in
+    pairs.
 
-    Of a cell of values d with weights w the mean is D = Σ w d / Σ w. An item's pull on it is Σ w (d − D) / Σ w over its
-    values; the variance of D is m / (m − 1) times the sum of squared pulls of its m items (Liang and Zeger 1986), with
-    m − 1 degrees of freedom. A mean of cells counts every cell alike: an item's pulls are added up over the cells that
-    it is in, and divided by their number. With one cell and equal weights it is what `means.mean` finds; with one value
-    an item the t test.
+    Error and degrees of freedom are those of `cell_means`: by what each item adds to the figure, over all cells that it
+    is in. With one cell and one value an item that is the t test; `means.mean` has the same error. `n` counts values
+    and `clusters` items. Where the values lie between two `ends`, the interval does too (`bounded`). Without an error
+    that shows there is no interval, and a reason; all may be alike between ends.
 
-    `n` counts values and `clusters` items. Where the values lie between two `ends`, the interval does too (`bounded`),
-    and all may be alike. Without ends and without an error above zero there is no interval, and a reason. Of values
-    that are all alike and not 0, the p-value is the chance that G items turned round at random agree, 2^(1 - G) (Fisher
-    1935).
+    The p-value, of `paired` differences against 0, is that of all ways of turning items round if no more than 12 of
+    them differ (`flipped_p`), and if all are alike; else that of Student's t. It is below 1 - `confidence` if and only
+    if the interval excludes 0 (`with_test`), so never without an interval.
 
-    >>> found = mean_of_cells([1.0, 2.0, 3.0, 2.0], ["a", "b", "c", "d"])
-    >>> round(found.value, 4), round(found.standard_error, 4), round(found.low, 4), round(found.p, 4)
-    (2.0, 0.4082, 0.7008, 0.0163)
+    >>> found = mean_of_cells([1.0, 2.0, 3.0, 2.0, 1.0, 3.0], list("abcdef"))
+    >>> round(found.value, 4), round(found.standard_error, 4), round(found.low, 4), found.p
+    (2.0, 0.3651, 1.0614, 0.03125)
     >>> mean_of_cells([1.0, 3.0, 8.0], ["a", "b", "b"], ["x", "x", "y"]).value
     5.0
     """
     if not len(values):
         return StatisticResult.undefined("no values")
     d: NDArray[np.float64] = np.asarray(values, dtype=float)
+    if paired:
+        d = np.where(np.abs(d) <= ROUNDING_OF_VALUES, 0.0, d)
     w = np.ones(len(d)) if weights is None else np.asarray(weights, dtype=float)
     item, number = _numbered(items)
     cell, parts = _numbered(np.zeros(len(d), np.int64) if cells is None else cells)
-    total = np.bincount(cell, w, parts)
-    means = np.bincount(cell, w * d, parts) / total
-    found = StatisticResult(float(means.mean()), n=len(d), clusters=number)
-    # A pull for every item of every cell.
-    places, where = np.unique(cell * number + item, return_inverse=True)
-    pulls = np.bincount(where, w * (d - means[cell]) / total[cell])
-    of_cell, of_item = places // number, places % number
-    m = np.bincount(of_cell, minlength=parts)
-    if m.min() < 2:
+    found, g = StatisticResult(None, "", n=len(d), clusters=number), None
+    reach = ends
+    if times is not None and cells is not None:
+        g = np.array([times[cells[place]] for place in np.unique(cell, return_index=True)[1]])
+        reach = None if ends is None else _reach(g, *ends)
+    means = cell_means(d, w, item, cell, times=g, ends=ends)
+    found = _with_interval(replace(found, value=means.value, reason=None), means, parts, reach, confidence)
+    if not paired or means.units.min() < 2:
+        return replace(found, statistic=None, p=None)
+    p = flipped_p(means.contributions)
+    if p is None:
+        p = found.p if means.standard_error else 2.0 ** (1 - number)
+    return with_test(found, p, confidence=confidence)
+
+
+def _reach(times: NDArray[np.float64], low: float, high: float) -> tuple[float, float]:
+    """Return the ends of a sum of cells that lie between `low` and `high`."""
+    up, down = float(times[times > 0].sum()), float(times[times < 0].sum())
+    return up * low + down * high, up * high + down * low
+
+
+def _with_interval(
+    found: StatisticResult, means: CellMeans, parts: int, ends: tuple[float, float] | None, confidence: float
+) -> StatisticResult:
+    number, fewest = found.clusters or 0, int(means.units.min())
+    if fewest < 2:
         return found.without_interval(ONE_ITEM if number < 2 else ONE_IN_A_CELL)
-    pulls = pulls * np.sqrt(m / (m - 1))[of_cell]
-    error = math.sqrt(float(np.square(np.bincount(of_item, pulls, number)).sum())) / parts
-    df = int(min((m - 1).sum(), number - 1))
-    units = min(number, int(m.min()) * parts)
-    alike = 2.0 ** (1 - units) if abs(float(means.mean())) > ROUNDING else None
     if ends is not None:
-        told = bounded(replace(found, clusters=units), error, df, ends, null=0.0)
-        return replace(told, clusters=number, p=told.p if error > ROUNDING else alike)
-    if error <= ROUNDING:
-        return replace(found, df=df, p=alike).without_interval(ALIKE)
-    return with_t(found, error, df)
+        units = min(number, fewest * parts)
+        df = means.df or units - 1
+        told = bounded(replace(found, clusters=units), means.standard_error, df, ends, null=0.0, confidence=confidence)
+        return replace(told, clusters=number)
+    if not means.standard_error:
+        return found.without_interval(ALIKE if means.alike else ALIKE_IN_A_CELL)
+    return with_t(found, means.standard_error, means.df, confidence=confidence)
 
 
 def _numbered(names: Sequence[object] | Ints) -> tuple[Ints, int]:

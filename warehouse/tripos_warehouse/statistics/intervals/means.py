@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
 
 from tripos_warehouse.statistics.found import StatisticResult
 from tripos_warehouse.statistics.intervals.bounded_values import bounded
+from tripos_warehouse.statistics.intervals.leaf_cells import cell_means
 from tripos_warehouse.statistics.quantiles import t_quantile, t_tails, two_sided
 from tripos_warehouse.statistics.ratings import Clusters, Values, cluster_codes, read_values
 
+ALIKE = "all are alike: nothing shows the error"
 ONE_CLUSTER = "all in one cluster: nothing shows how far clusters differ"
 
 
@@ -25,14 +26,14 @@ def mean(
 ) -> StatisticResult:
     """The mean of the values that are there, its error by cluster, and Student's t against `null`.
 
-    The error is that of a mean of clusters of different sizes: with the residuals of a cluster added up to r,
-    √(G / (G − 1) · Σ r²) / n, with G clusters and G − 1 degrees of freedom (Liang and Zeger 1986; Cameron and Miller
-    2015). Where every row is its own cluster it is s / √n. `n` counts rows. Where values lie between two `ends`, the
-    interval does too (`bounded`).
+    Error and degrees of freedom are those of `cell_means` of one cell, whose units are the clusters: if every row is
+    its own cluster s / √n and n − 1, and fewer degrees of freedom the more the sizes of clusters differ. `n` counts
+    rows. If values lie between two `ends`, the interval does too (`bounded`). If all clusters are alike there is an
+    interval between ends alone.
 
     >>> found = mean([1, 2, 3, 4])
     >>> found.value, round(found.standard_error, 4), found.df
-    (2.5, 0.6455, 3)
+    (2.5, 0.6455, 3.0)
     >>> round(mean([1, 1, 3, 3], clusters=["a", "a", "b", "b"]).standard_error, 4)
     1.0
     """
@@ -50,11 +51,11 @@ def mean(
     base = StatisticResult(value, n=n, clusters=groups, left_out=left_out)
     if groups < 2:
         return base.without_interval("one value: nothing shows how far values differ" if n == 1 else ONE_CLUSTER)
-    pulls = np.bincount(codes, weights=numbers - value)
-    error = math.sqrt(groups / (groups - 1) * float(pulls @ pulls)) / n
+    means = cell_means(numbers, np.ones(n), codes, np.zeros(n, np.int64), ends=ends)
     if ends is not None:
-        return bounded(base, error, groups - 1, ends, null=null, confidence=confidence)
-    return with_t(base, error, groups - 1, confidence=confidence, null=null, scale=float(np.abs(numbers).max()))
+        df = means.df or groups - 1
+        return bounded(base, means.standard_error, df, ends, null=null, confidence=confidence)
+    return with_t(base, means.standard_error, means.df or groups - 1, confidence=confidence, null=null)
 
 
 def with_t(
@@ -62,8 +63,8 @@ def with_t(
 ) -> StatisticResult:
     """Return a figure with the interval and the test of Student's t, from its standard error and degrees of freedom.
 
-    Without any error there is an interval without width and no test. `scale` is how large the values are of which the
-    figure is made: an error that rounding may leave of such is none.
+    Without an error there is neither, and a reason. `scale` is how large the values are of which the figure is made: an
+    error that rounding may leave of such is none.
 
     >>> found = with_t(StatisticResult(2.0), 0.5, 10)
     >>> round(found.low, 3), round(found.high, 3), found.statistic, round(found.p, 4)
@@ -73,7 +74,7 @@ def with_t(
     if found.value is None or t is None:
         return found
     if error <= scale * 1e-12:
-        return replace(found, low=found.value, high=found.value, standard_error=0.0, df=df)
+        return found.without_interval(ALIKE)
     statistic = (found.value - null) / error
     return replace(
         found,

@@ -20,6 +20,7 @@ Statistic = Callable[[Ints], float | None]
 
 BATCH = 4_000_000
 """The cells that a bootstrap holds at a time."""
+DRAWS_ALIKE = "all samples drawn again give the same value: nothing shows the error"
 
 
 def jackknife(statistic: Statistic, n: int, clusters: Clusters = None, *, confidence: float = 0.95) -> StatisticResult:
@@ -178,7 +179,7 @@ def _draw(
         return whole.without_interval(f"undefined in {undefined()} of the samples drawn again")
     error = float(drawn.standard_error)
     if error <= 1e-12 * abs(whole.value or 0):
-        return replace(whole, low=whole.value, high=whole.value, standard_error=0.0, df=None, statistic=None, p=None)
+        return replace(whole, standard_error=None, df=None, statistic=None, p=None).without_interval(DRAWS_ALIKE)
     low, high = (float(bound) for bound in drawn.confidence_interval)
     if not (math.isfinite(low) and math.isfinite(high)):
         return whole.without_interval("all samples drawn again lie on one side: the correction for bias is infinite")

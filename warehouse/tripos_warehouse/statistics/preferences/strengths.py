@@ -16,6 +16,7 @@ from tripos_warehouse.statistics.quantiles import t_quantile, t_tails, two_sided
 from tripos_warehouse.statistics.ratings import Floats
 
 Errors = Literal["information", "items", "bootstrap"]
+NOTHING_VARIES = "nothing shows how far it may vary"
 STEPS = 100
 """The most steps to the best fit. From strengths that are all the same it takes 5 to 10."""
 LONGEST_STEP = 2.0
@@ -276,10 +277,12 @@ def _with_error(
     value = found.value or 0.0
     if draws is not None:
         low, high = (float(bound) for bound in np.quantile(draws, [1 - upper, upper]))
+        if low == high:
+            return found.without_interval(NOTHING_VARIES)
         return replace(found, low=low, high=high, standard_error=error)
     t = z_quantile(upper) if df is None else t_quantile(upper, df)
     if t is None or error == 0:
-        return found.without_interval("nothing shows how far it may vary")
+        return found.without_interval(NOTHING_VARIES)
     statistic = value / error
     p = z_tails(statistic) if df is None else t_tails(statistic, df)
     return replace(

@@ -27,6 +27,7 @@ from tripos_warehouse.statistics.ratings import Clusters, Flags, Values, cluster
 
 NO_BETTER = "the judge tells good replies from bad ones no better than chance"
 MAY_BE_CHANCE = "too few labels for an interval: the judge may be no better than chance"
+PAST_ERRORS = "the judge's verdicts lie past what its errors on the labels allow: no interval"
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,8 @@ def corrected_prevalence(
     limits = rates.limits(apparent.value, _effective(apparent), z_quantile(two_sided(confidence)))
     if limits is None:
         return told_as(base.without_interval(MAY_BE_CHANCE))
+    if limits[0] == limits[1]:
+        return told_as(base.without_interval(PAST_ERRORS))
     return told_as(replace(base, low=limits[0], high=limits[1]))
 
 

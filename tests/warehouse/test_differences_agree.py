@@ -1,0 +1,103 @@
+"""Comparisons of measures that are no means: p-value and interval are one, also of few items."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.compiler.compiling import compile_text, plan_of
+from tests.lengths import sized
+from tests.unit_errors import turned_round
+from tests.warehouse.synthetic import Results
+from tripos_compiler.plan import Plan
+from tripos_warehouse.measures import Half, remeasure_pairs
+from tripos_warehouse.statistics import StatisticResult
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect
+
+SPEC = """
+benchmark demo "1.0.0" { languages en }
+role candidate compared
+role judge panel
+scorer rubric(reply: text) by judge { prompt "{{ reply }}", gives 1..5 }
+scenario sums {
+  ask answer by candidate { prompt "Add." }
+  score right = contains(answer.text, "4")
+  score long  = words(answer.text)
+  score mark  = rubric(answer.text)
+}
+measure half   = mean(right) / 2
+measure bare   = mean(long) * 2
+measure scaled = (mean(mark) - 1) / 4
+"""
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return plan_of(compile_text(SPEC))
+
+
+def differences(
+    store: Store, plan: Plan, models: dict[str, list[tuple[float, float, float]]]
+) -> dict[str, StatisticResult]:
+    """Return how the first model differs from the second in every measure; an item has a value for each score."""
+    results = Results(plan, models=tuple(models))
+    items = range(len(next(iter(models.values()))))
+    for model, values in models.items():
+        for item, (right, long, mark) in zip(items, values, strict=True):
+            results.add("sums", "right", f"i{item:02}", right, model=model)
+            results.add("sums", "long", f"i{item:02}", long, model=model)
+            results.add("sums", "mark", f"i{item:02}", mark, model=model, evaluator="j1")
+    results.write(store)
+    names = tuple(f"i{item:02}" for item in items)
+    with connect(store) as connection:
+        half = Half(connection, "demo", tuple(models))
+        found = {each.name: remeasure_pairs(half, plan, each, names) for each in plan.measures}
+    return {name: next(iter(each.values())) for name, each in found.items()}
+
+
+def agree(found: StatisticResult) -> bool:
+    excludes = found.low is not None and found.high is not None and (found.low > 0 or found.high < 0)
+    return (found.p is not None and found.p < 0.05) == excludes
+
+
+@pytest.mark.parametrize("seed", range(sized(6, 60)))
+def test_a_p_value_says_what_the_interval_says(store: Store, plan: Plan, seed: int) -> None:
+    random = np.random.default_rng([41, seed])
+    items = int(random.integers(3, 16))
+    gap = random.choice([0.0, 0.5, 2.0])
+    values = {
+        model: [
+            (float(random.random() < 0.5), float(random.integers(1, 4) + shift), float(random.integers(1, 6)))
+            for _ in range(items)
+        ]
+        for model, shift in (("a", round(gap)), ("b", 0))
+    }
+    found = differences(store, plan, values)
+    for name, each in found.items():
+        assert agree(each), (name, each)
+    kinds = {"half": (0, 0.5), "bare": (1, 2.0), "scaled": (2, 0.25)}
+    for name, (place, times) in kinds.items():
+        added = [times * (one[place] - two[place]) / items for one, two in zip(*values.values(), strict=True)]
+        if np.count_nonzero(added) <= 12 and found[name].low is not None:
+            assert found[name].p == pytest.approx(turned_round(added)), name
+
+
+def test_items_that_all_differ_by_the_same_are_told_apart_between_ends_alone(store: Store, plan: Plan) -> None:
+    found = differences(store, plan, {"a": [(1.0, 4.0, 5.0)] * 9, "b": [(0.0, 2.0, 1.0)] * 9})
+    assert (found["bare"].value, found["bare"].low, found["bare"].p) == (4.0, None, None)
+    assert found["bare"].reason == "all are alike: nothing shows the error"
+    assert all(map(agree, found.values()))
+
+
+def test_a_few_groups_that_carry_the_error_leave_few_degrees_of_freedom(store: Store, plan: Plan) -> None:
+    random = np.random.default_rng(5)
+    even = [(0.0, float(each), 3.0) for each in random.normal(0, 1, 20)]
+    uneven = [(0.0, each * (40 if place < 2 else 1), 3.0) for place, (_, each, _) in enumerate(even)]
+    flat = [(0.0, 0.0, 3.0)] * 20
+    many = differences(store, plan, {"a": even, "b": flat})["bare"].df
+    assert many is not None
+    assert many > 12
+    few = differences(store, plan, {"a2": uneven, "b2": flat})["bare"].df
+    assert few is not None
+    assert few < 3
