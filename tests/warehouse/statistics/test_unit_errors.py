@@ -111,7 +111,7 @@ def test_a_cell_whose_items_are_alike_has_an_error_between_ends_and_none_without
     assert of_other is not None
     assert within.standard_error > of_other / 2
     assert (without.low, without.high) == (None, None)
-    assert without.reason == "in a part of it all are alike, and nothing shows the error"
+    assert without.reason == "the items of one of its cells are all alike: nothing shows its error"
 
 
 def test_many_items_that_all_differ_by_the_same_are_told_apart() -> None:

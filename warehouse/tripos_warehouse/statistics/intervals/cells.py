@@ -21,7 +21,7 @@ Floats = Sequence[float] | NDArray[np.float64]
 ONE_ITEM = "one item says nothing about the error"
 ONE_IN_A_CELL = "a part of it has one item, which says nothing about the error"
 ONE_CLUSTER_IN_A_CELL = "a part of it lies in one cluster, which says nothing about the error"
-ALIKE_IN_A_CELL = "the items of one of its cells are all alike, which says nothing about the error"
+ALIKE_IN_A_CELL = "the items of one of its cells are all alike: nothing shows its error"
 
 
 def mean_of_cells(
