@@ -7,6 +7,10 @@ from .aggregate_signatures import (
 from .aggregates import (
     AGGREGATES as AGGREGATES,
 )
+from .figure_ranges import (
+    ends_of_formula as ends_of_formula,
+    figure_range as figure_range,
+)
 from .scored_steps import (
     Giving as Giving,
     ScoredStep as ScoredStep,

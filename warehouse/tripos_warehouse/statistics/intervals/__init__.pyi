@@ -21,6 +21,10 @@ from .means import (
 from .medians import (
     weighted_medians as weighted_medians,
 )
+from .products import (
+    Factor as Factor,
+    product_interval as product_interval,
+)
 from .resampling import (
     bootstrap as bootstrap,
     bootstrap_mean as bootstrap_mean,
