@@ -39,6 +39,7 @@ from tripos_warehouse.statistics.intervals import (
     ROUNDING,
     bounded,
     clopper_pearson,
+    deviation_interval,
     of_classes,
 )
 from tripos_warehouse.views import dimension_place, sums_with
@@ -311,6 +312,8 @@ def _interval(
         return "exact", *of_classes([each["share"] for each in classes], [each["items"] for each in classes])
     if "low" in found:
         return "bootstrap", *_drawn(found, still)
+    if function == "stdev" and error is not None and error > ROUNDING:
+        return "log", *(deviation_interval(value, error, df, items) or (None, None))
     method = "jackknife" if function in JACKKNIFED else None
     low, high = ends
     if function in ("krippendorff_alpha", "gwet_ac2") and low is None and value > -1:

@@ -54,7 +54,8 @@ class MeasureRow:
     half_width: float | None
     """How far the interval reaches on its longer side; of a `t`, as it would without an end of the scale."""
     method: str | None = None
-    """How the interval was found: `exact`, `logit`, `t`, `jackknife`, `bootstrap`, `cut` or `corrected`."""
+    """How the interval was found: `exact`, `logit`, `log`, `t`, `jackknife`, `bootstrap`, `cut` or
+    `corrected`."""
     reason: str | None = None
     """Why there is no value, or no interval."""
     judged: MeasureRow | None = None

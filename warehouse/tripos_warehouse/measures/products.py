@@ -87,9 +87,10 @@ def _as_cell(row: MeasureRow, cell: MeasureRow | None) -> MeasureRow:
 
 def product_of(plan: Plan, measure: Measure) -> FigureProduct | None:
     """Return the product that a measure is; None of any other, and of one figure times a number."""
-    found = _with_harmonic_means(_product(plan, measure.figure, measure.missing))
+    plain = _product(plan, measure.figure, measure.missing)
+    found = _with_harmonic_means(plan, plain, measure.missing)
     powers = [power for _, power in found.powers.values()]
-    if not powers or powers == [1.0]:
+    if not powers or (powers == [1.0] and found is plain):
         return None
     if measure.low is not None and measure.high is not None and any(power < 0 for power in powers):
         return None  # of a sum by the count of its own values, which is their mean
@@ -153,12 +154,12 @@ def log_of_product(plan: Plan, measure: Measure) -> tuple[Figure, Callable[[floa
     return Formula(operator="exp", values=(figure,)), partial(curve, "log")
 
 
-def _with_harmonic_means(product: FigureProduct) -> FigureProduct:
+def _with_harmonic_means(plan: Plan, product: FigureProduct, missing: Missing) -> FigureProduct:
     """Return the product with the harmonic mean of a and b in the place of 2 * a * b / (a + b)."""
     for key, (figure, power) in product.powers.items():
         match figure:
             case Formula(operator="+", values=(one, other)) if power == -1:
-                parts = [each.model_dump_json() for each in (one, other)]
+                parts = [_unnamed(plan, each, missing).model_dump_json() for each in (one, other)]
                 if parts[0] != parts[1] and all(product.powers.get(part, (one, 0.0))[1] == 1 for part in parts):
                     mean = Formula(operator="harmonic_mean", values=(one, other))
                     rest = {each: own for each, own in product.powers.items() if each not in (key, *parts)}

@@ -13,6 +13,9 @@ from .cells import (
     ONE_ITEM as ONE_ITEM,
     mean_of_cells as mean_of_cells,
 )
+from .deviations import (
+    deviation_interval as deviation_interval,
+)
 from .means import (
     ONE_CLUSTER as ONE_CLUSTER,
     mean as mean,
