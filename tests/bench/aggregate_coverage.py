@@ -425,9 +425,9 @@ def of_cells() -> Iterator[World]:
     summed = (CELLS[0], f"measure it = ({slices}) / 3")
     yield World("formula", "the same as a sum, cells of 3, 30, 300", summed, kinds([0.5] * 3, (3, 30, 300)), 0.5)
     less = (CELLS[0], "measure it = by_kind[item.kind: a] - by_kind[item.kind: b]")
-    for sizes in ((10, 10), (5, 100), (2, 50)):
-        told = " and ".join(map(str, sizes))
-        yield World("formula", f"difference of cells of {told}", less, kinds([0.6, 0.4], sizes), 0.2)
+    for first, second in ((10, 10), (5, 100), (2, 50)):
+        words = f"difference of cells of {first} and {second}"
+        yield World("formula", words, less, kinds([0.6, 0.4], (first, second)), 0.2)
     paired = ("measure it = mean(right) - mean(good)",)
     for m, first, second in ((5, 0.5, 0.5), (10, 0.9, 0.6), (30, 0.7, 0.7)):
         yield World("formula", f"paired difference, {m} items", paired, pairs(first, second, m), first - second)
@@ -441,9 +441,9 @@ def of_formulas() -> Iterator[World]:
             "formula", f"a / b, {first} / {second} of {m} items", ratio, pairs(first, second, m), first / second
         )
     apart = (CELLS[0], "measure it = by_kind[item.kind: a] / by_kind[item.kind: b]")
-    for sizes in ((30, 30), (10, 100), (100, 20)):
-        told = f"a / b, 0.2 / 0.1 of {sizes[0]} and other {sizes[1]} items"
-        yield World("formula", told, apart, kinds([0.2, 0.1], sizes), 2.0)
+    for m, others in ((30, 30), (10, 100), (100, 20)):
+        told = f"a / b, 0.2 / 0.1 of {m} and other {others} items"
+        yield World("formula", told, apart, kinds([0.2, 0.1], (m, others)), 2.0)
     for first, second, m in ((0.2, 0.1, 30), (0.05, 0.1, 30), (0.9, 0.9, 10)):
         told, product = f"{first} and {second} of {m} items", first * second
         drawn = pairs(first, second, m)
