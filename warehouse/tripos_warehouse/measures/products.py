@@ -87,7 +87,10 @@ def _as_cell(row: MeasureRow, cell: MeasureRow | None) -> MeasureRow:
 
 def product_of(plan: Plan, measure: Measure) -> FigureProduct | None:
     """Return the product that a measure is; None of any other, and of one figure times a number."""
-    plain = _product(plan, measure.figure, measure.missing)
+    try:
+        plain = _product(plan, measure.figure, measure.missing)
+    except ArithmeticError:  # its number is past the range of numbers
+        return None
     found = _with_harmonic_means(plan, plain, measure.missing)
     powers = [power for _, power in found.powers.values()]
     if not powers or (powers == [1.0] and found is plain):
@@ -148,7 +151,10 @@ def log_of_product(plan: Plan, measure: Measure) -> tuple[Figure, Callable[[floa
     figure = measure.figure
     if not isinstance(figure, Formula):
         return None
-    found = _exponential(plan, figure, measure.missing)
+    try:
+        found = _exponential(plan, figure, measure.missing)
+    except ArithmeticError:
+        return None
     if found is None or not found.powers:
         return None
     return Formula(operator="exp", values=(figure,)), partial(curve, "log")
@@ -211,7 +217,10 @@ def _row_of(
         factors.append(Factor(part.value, part.interval_low, part.interval_high, part.standard_error, power))
     if "bootstrap" in methods:
         return row
-    told = product_interval(product.constant, factors, row.value, row.standard_error)
+    try:
+        told = product_interval(product.constant, factors, row.value, row.standard_error)
+    except ArithmeticError:  # past the range of numbers
+        return row
     if told is None:
         return row
     if isinstance(told, str):

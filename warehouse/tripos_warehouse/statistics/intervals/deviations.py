@@ -7,6 +7,10 @@ import math
 from tripos_warehouse.statistics.quantiles import t_quantile, two_sided
 
 
+MOST = 300.0
+"""The interval reaches no further on the scale of logarithms, which is past all bounds."""
+
+
 def deviation_interval(
     value: float, error: float, df: float, units: int, *, confidence: float = 0.95
 ) -> tuple[float, float] | None:
@@ -22,5 +26,5 @@ def deviation_interval(
     quantile = t_quantile(two_sided(confidence), df)
     if quantile is None or units < 2 or value <= 0:
         return None
-    reach = quantile * max(error / value, 1 / math.sqrt(2 * (units - 1)))
+    reach = min(quantile * max(error / value, 1 / math.sqrt(2 * (units - 1))), MOST)
     return value * math.exp(-reach), value * math.exp(reach)
