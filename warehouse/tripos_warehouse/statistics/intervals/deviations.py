@@ -6,7 +6,6 @@ import math
 
 from tripos_warehouse.statistics.quantiles import t_quantile, two_sided
 
-
 MOST = 300.0
 """The interval reaches no further on the scale of logarithms, which is past all bounds."""
 
