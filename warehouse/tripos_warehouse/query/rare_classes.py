@@ -4,8 +4,8 @@ The variance of a correlation of classes is a sum of what the items of each clas
 class show of theirs has four degrees of freedom, however many other items there are. Student's t of a sum of variances
 with different degrees of freedom weighs each of them by the square of its own quantile (Cochran 1964, "Approximate
 significance levels of the Behrens-Fisher test"). So the pull of an item of a class of k items is enlarged by the
-quantile of k - 1 degrees of freedom (no fewer than 2) over that of all items. Where hardly any item is of another class than most, its
-error cannot be known, and there is no interval.
+quantile of k - 1 degrees of freedom (no fewer than 2) over that of all items. Where hardly any item is of another class
+than most, its error cannot be known, and there is no interval.
 
 Of numbers every value would be a class of its own. There the kurtosis of the pulls says how many items bear the
 variance: a variance of n values with the kurtosis κ has 2n / (κ - (n - 3) / (n - 1)) degrees of freedom (O'Neill 2014,
