@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from tripos_compiler.language import RowClusters
-from tripos_compiler.language.figures import scored_by, scored_values_of
+from tripos_compiler.language.figures import figure_range, scored_by, scored_values_of
 from tripos_compiler.language.library import PAST, in_bounds
 from tripos_compiler.plan import Aggregate, Measure, Measured, Plan
 from tripos_warehouse.errors import StoreError
@@ -25,6 +25,7 @@ from tripos_warehouse.measures.figure_walk import (
 )
 from tripos_warehouse.measures.gaps import why_missing
 from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable
+from tripos_warehouse.measures.products import log_of_product, product_of, product_rows, rows_of_cells, unnamed
 from tripos_warehouse.measures.random_facets import generalized_rows
 from tripos_warehouse.measures.sql import CORRELATED, graders_of, has_apart, sql_of
 from tripos_warehouse.query import Connection, query_rows
@@ -36,6 +37,7 @@ from tripos_warehouse.statistics.intervals import (
     ONE_ITEM,
     ROUNDING,
     bounded,
+    deviation_interval,
     of_classes,
     of_shares,
 )
@@ -124,16 +126,27 @@ def _seen_through(
     connection: Connection, plan: Plan, measure: Measure, by_people: bool, rows: list[MeasureRow]
 ) -> list[MeasureRow]:
     """Return rows with the interval of what stands inside of them: of what numbers cut, cut as its value is, since no
-    derivative shows the error at such a number; and of a root, a logarithm or another curve taken through it, which is
-    not straight."""
-    cut, curve = cut_of(measure.figure), curve_of(measure.figure)
-    inner = cut[0] if cut is not None else curve[0] if curve is not None else None
-    if inner is None or not rows:
+    derivative shows the error at such a number; of a product, a quotient or a power, that of its factors; and of a
+    logarithm or another curve taken through it, which is not straight."""
+    if not rows:
         return rows
-    own = next((each for each in plan.measures if inner == Measured(measure=each.name)), None)
-    ends = {"low": None, "high": None} if own is None else {"low": own.low, "high": own.high}
-    bare = measure.model_copy(update={"figure": inner, **ends})
-    found = {(row.model, row.by): row for row in evaluate(connection, plan, bare, by_people).rows}
+
+    def evaluated(other: Measure) -> Sequence[MeasureRow]:
+        return evaluate(connection, plan, other, by_people).rows
+
+    measure = unnamed(plan, measure)
+    if isinstance(measure.figure, Measured):
+        return rows_of_cells(plan, measure, rows, evaluated)
+    product = product_of(plan, measure)
+    if product is not None:
+        return product_rows(plan, measure, product, rows, evaluated)
+    cut, curve = cut_of(measure.figure), curve_of(measure.figure) or log_of_product(plan, measure)
+    inner = cut[0] if cut is not None else curve[0] if curve is not None else None
+    if inner is None:
+        return rows
+    low, high = (end if math.isfinite(end) else None for end in figure_range(plan, inner, measure.missing))
+    bare = measure.model_copy(update={"figure": inner, "low": low, "high": high})
+    found = {(row.model, row.by): row for row in evaluated(bare)}
     if cut is not None:
         return [_cut_row(row, found.get((row.model, row.by)), *cut[1:]) for row in rows]
     assert curve is not None
@@ -271,6 +284,8 @@ def _interval(
         return "corrected", low, high
     if "low" in found:
         return "bootstrap", *_drawn(found, still)
+    if function == "stdev" and error is not None and error > ROUNDING:
+        return "log", *(deviation_interval(value, error, df, items) or (None, None))
     method = "jackknife" if function in JACKKNIFED else "t" if None in ends else "logit"
     if error is None or error <= ROUNDING:
         return method, None, None

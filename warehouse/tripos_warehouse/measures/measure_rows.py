@@ -55,8 +55,8 @@ class MeasureRow:
     half_width: float | None
     """How far the interval reaches on its longer side; of a `t`, as it would without an end of the scale."""
     method: str | None = None
-    """How the interval was found: `exact`, `logit`, `t`, `jackknife`, `bootstrap`, `cut`, `corrected` or
-    `generalized`."""
+    """How the interval was found: `exact`, `logit`, `log`, `t`, `jackknife`, `bootstrap`, `cut`, `corrected`
+    or `generalized`."""
     reason: str | None = None
     """Why there is no value, or no interval."""
     judged: MeasureRow | None = None

@@ -24,6 +24,7 @@ from tripos_warehouse.query.coded_texts import (
     read_numbers,
     to_list,
 )
+from tripos_warehouse.query.rare_classes import TOO_FEW_OTHERS, class_factors, kurtosis_factor
 from tripos_warehouse.query.raters import COMPLETE, WITH_SINGLES, find_statistic, find_values
 from tripos_warehouse.statistics import Floats, Ints, SummedMetric, corpus_metric, matthews
 from tripos_warehouse.statistics.agreement import tau_of_stacks
@@ -209,8 +210,19 @@ def _find(
     whole = find_statistic(what, level, matrix, categories)
     if whole.value is None:
         return _nothing(str(whole.reason))
+    factors: Floats | None = None
+    if what in OF_CLASSES:
+        codes = _codes(matrix)
+        factors = class_factors(codes, owners, len(names))
+        if factors is None:
+            return _without_error(whole.value, names, TOO_FEW_OTHERS)
+    nominal = what == "cohen_kappa" or level == "nominal"
     told, pulls = _left_out(
-        lambda groups, count: find_values(what, level, matrix, groups, count, categories), owners, names
+        lambda groups, count: find_values(what, level, matrix, groups, count, categories),
+        owners,
+        names,
+        factors if nominal else None,
+        by_kurtosis=what in BY_KURTOSIS and not nominal,
     )
     return {"value": whole.value, "reason": told, "items": names, "pulls": pulls, "draws": None}
 
@@ -244,6 +256,25 @@ def _prevalence(settings: str, items: Words, values: Numbers) -> dict[str, Any]:
     if found.low is None:
         return {"value": found.value, "reason": found.reason, "items": named, "pulls": [None] * len(named)}
     return {"value": found.value, "reason": None, "items": named, "pulls": told, "limits": [found.low, found.high]}
+
+
+OF_CLASSES = frozenset({"cohen_kappa", "quadratic_kappa", "krippendorff_alpha"})
+"""Agreement that says nothing where nearly all items are of one class."""
+BY_KURTOSIS = frozenset({"quadratic_kappa", "krippendorff_alpha", "gwet_ac2"})
+"""Agreement in which a difference of numbers counts by its square, so that few items may have most of the variance."""
+
+
+def _codes(matrix: Floats) -> Ints:
+    """Return the place of each rating among the different ones, -1 where there is none."""
+    found = np.full(matrix.shape, -1, dtype=np.int64)
+    known = ~np.isnan(matrix)
+    found[known] = np.unique(matrix[known], return_inverse=True)[1]
+    return found
+
+
+def _without_error(value: float, names: list[str], reason: str) -> dict[str, Any]:
+    """Return a value of which nothing shows the error."""
+    return {"value": value, "reason": reason, "items": names, "pulls": [None] * len(names), "draws": None}
 
 
 def _matrix(
@@ -308,11 +339,16 @@ def _categories(declared: str, keys: Sequence[str], numbers: Floats, what: str) 
 
 
 def _left_out(
-    compute: Callable[[Ints, int], Sequence[float | None]], owners: Ints, names: list[str]
+    compute: Callable[[Ints, int], Sequence[float | None]],
+    owners: Ints,
+    names: list[str],
+    factors: Floats | None = None,
+    by_kurtosis: bool = False,
 ) -> tuple[str | None, list[float | None]]:
     """Return the pulls of the jackknife, from the values that `compute` gives without each group of subjects. Many
     items are left out in groups, which their names alone decide; those of a group share its pull, so that the sum of
-    squares stays."""
+    squares stays. Where classes are rare, pulls are enlarged (`rare_classes`): by the `factors` of the items, of a
+    group by the greatest of its own, or by the kurtosis of all pulls."""
     group = np.arange(len(names))
     if len(names) > MOST_LEFT_OUT:
         order = np.argsort([hashlib.blake2b(name.encode(), digest_size=8).hexdigest() for name in names])
@@ -322,6 +358,12 @@ def _left_out(
     if len(known) < count or count < 2:
         return "without one of the items it is undefined, so its error is unknown", [None] * len(names)
     pulls = (count - 1) / count * (np.mean(known) - np.array(known))
+    if factors is not None:
+        largest = np.ones(count)
+        np.maximum.at(largest, group, factors)
+        pulls = pulls * largest
+    elif by_kurtosis:
+        pulls = pulls * kurtosis_factor(pulls)
     # The sum is enlarged by m / (m - 1) for m items later on; for groups it should be by their number.
     right = math.sqrt((count / (count - 1)) / (len(names) / (len(names) - 1)))
     sizes = np.bincount(group, minlength=count)
@@ -424,7 +466,13 @@ def _summed(what: str, settings: str, items: Words, subjects: Words, keys: Words
     if what == "ece" and value < CLEAR * _noise(settings, saying, truths, places):
         told = "chance alone shows a good part of it, which no interval can take out: ask for more items"
         return {**found, "reason": told, "pulls": [None] * m, "draws": None}
-    unknown, pulls = _left_out(metric.without, places, names.tolist())
+    factors: Floats | None = None
+    if what == "mcc":
+        codes = np.unique([saying, truths], return_inverse=True)[1].reshape(2, -1)
+        factors = class_factors(codes, places, m)
+        if factors is None:
+            return _without_error(value, names.tolist(), TOO_FEW_OTHERS)
+    unknown, pulls = _left_out(metric.without, places, names.tolist(), factors)
     draws = redrawn(owners, metric) if isinstance(metric, SummedMetric) and what in OF_TEXTS else None
     return {**found, "reason": unknown, "pulls": pulls, "draws": draws}
 

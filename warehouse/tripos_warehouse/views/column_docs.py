@@ -63,8 +63,8 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "source": "the imported file, and the beginning of its SHA-256",
         "choice": "the name that a judge chose, where it gives a choice; else null",
         "given": "a value that is not a number, JSON",
-        "method": "the method of the interval: `exact`, `logit`, `t`, `jackknife`, `bootstrap`, `cut`, `corrected` or "
-        "`generalized`",
+        "method": "the method of the interval: `exact`, `logit`, `log`, `t`, `jackknife`, `bootstrap`, `cut`, "
+        "`corrected` or `generalized`",
         "judged": "for a measure that [people correct](measures.md#people-correct-judges): the judge's own figure",
         "judged_low": "the low end of its interval",
         "judged_high": "the high end of its interval",

@@ -7,6 +7,10 @@ from .aggregate_signatures import (
 from .aggregates import (
     AGGREGATES as AGGREGATES,
 )
+from .figure_ranges import (
+    ends_of_formula as ends_of_formula,
+    figure_range as figure_range,
+)
 from .interval_ends import (
     INTERVAL_ENDS as INTERVAL_ENDS,
     end_signature as end_signature,

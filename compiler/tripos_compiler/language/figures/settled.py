@@ -10,15 +10,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
+from tripos_compiler.language.figures.figure_ranges import scored_range
 from tripos_compiler.language.figures.scored_steps import ScoredStep, mean_in, scored_by, scored_values_of
-from tripos_compiler.language.figures.value_ranges import enclosing_range, ranges_of
 from tripos_compiler.plan import (
     Aggregate,
     Constant,
     Expectation,
     Figure,
     Formula,
-    Grade,
     Measure,
     Measured,
     Plan,
@@ -146,22 +145,7 @@ def _mean_of(plan: Plan, figure: Aggregate, fixed: Mapping[str, str]) -> Settlin
     if len(scored) != 1 or not scored[0].kept:
         raise _Unfollowed("is no plain mean of scores")
     over = tuple(name for name in inner.by if name not in figure.by) if figure.of is not None else ()
-    return SettlingMean(scored[0], _ends(plan, scored[0]), 1.0, tuple(sorted(fixed.items())), over)
-
-
-def _ends(plan: Plan, scored: ScoredStep) -> tuple[float, float]:
-    """Return the ends of a score that something is made of."""
-    ranges = ranges_of(plan)
-    scales = {metric.name: metric.ends for metric in plan.metrics}
-    found: list[tuple[float, float]] = []
-    for scenario in scored.scenarios:
-        for step in scored.steps:
-            if isinstance(step, Grade) and step.metrics:
-                named = (scored.name,) if scored.kind == "metric" else step.metrics
-                found += [tuple(map(float, scales.get(name) or (-math.inf, math.inf))) for name in named]  # type: ignore[misc]
-            else:
-                found.append(ranges.of_step(scenario, step))
-    return enclosing_range(found) if found else (-math.inf, math.inf)
+    return SettlingMean(scored[0], scored_range(plan, scored[0]), 1.0, tuple(sorted(fixed.items())), over)
 
 
 def _check_dimensions(plan: Plan, names: list[str], means: tuple[SettlingMean, ...]) -> None:

@@ -7,10 +7,8 @@ from 0 to 0.4 and from 0 to 0.2, and may be added because `a` and `b` both run f
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
-from tripos_compiler.language.figures import CURVES, Range, computed_range, curved_range
 from tripos_compiler.source import dataclass
 
 Bounds = tuple[float, float]
@@ -127,35 +125,6 @@ def _settled(scale: Scale, bounds: Bounds | None) -> Scale:
     if bounds is not None and scale.base is not None and math.isclose(bounds[1], 1) and math.isclose(bounds[0] + 1, 1):
         bounds, bases = UNIT, bases | {UNIT}
     return replace(scale, bounds=bounds, bases=bases, constant=None)
-
-
-def ends_of_formula(operator: str, parts: Sequence[Range]) -> Range:
-    """Return the least and the greatest value of a formula of parts between ends, which may be infinite.
-
-    >>> ends_of_formula("max", [(0.0, 0.0), (-math.inf, 1.0)])
-    (0.0, 1.0)
-    >>> ends_of_formula("*", [(0.0, 1.0), (-1.0, 1.0)])
-    (-1.0, 1.0)
-    """
-    lows, highs = zip(*parts, strict=True)
-    match operator:
-        case "negate":
-            return -highs[0], -lows[0]
-        case "abs":
-            return max(lows[0], -highs[0], 0.0), max(-lows[0], highs[0])
-        case _ if operator in CURVES:
-            return curved_range(operator, parts[0])
-        case "overall":
-            return parts[0]
-        case "min":
-            return min(lows), min(highs)
-        case "max":
-            return max(lows), max(highs)
-        case "+" | "-" | "*":
-            return computed_range(operator, parts[0], parts[1])
-        case "/" if any(low == high for low, high in parts):  # by a number
-            return computed_range(operator, parts[0], parts[1])
-    return -math.inf, math.inf
 
 
 def _known(low: float, high: float) -> Bounds | None:

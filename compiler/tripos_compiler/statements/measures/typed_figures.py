@@ -8,7 +8,7 @@ from dataclasses import field, replace
 from typing import Any, Literal
 
 from tripos_compiler.constructs import Statement
-from tripos_compiler.language.figures import Range
+from tripos_compiler.language.figures import Range, ends_of_formula
 from tripos_compiler.plan import Constant, Figure, Formula, Measure, Missing
 from tripos_compiler.resolve import Program
 from tripos_compiler.source import Name, Span, Syntax, dataclass
@@ -24,7 +24,7 @@ from tripos_compiler.statements.measures.normal_forms import (
     with_missing,
     with_scale,
 )
-from tripos_compiler.statements.measures.scales import UNIT, Scale, ends_of_formula, spoken
+from tripos_compiler.statements.measures.scales import UNIT, Scale, spoken
 from tripos_compiler.statements.measures.scored_values import Operand, Scores
 
 

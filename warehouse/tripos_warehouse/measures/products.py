@@ -1,0 +1,256 @@
+"""Products, quotients and powers of figures, however they are written, and their intervals.
+
+`a * b / c`, `a / (c / b)` and `exp(log(a) + log(b) - log(c))` are one product, so they have one interval: it follows
+from the figures and their powers alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from tripos_compiler.language.figures import curve, figure_range
+from tripos_compiler.language.library import in_bounds
+from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Missing, Plan, named
+from tripos_compiler.source import dataclass
+from tripos_warehouse.measures.measure_rows import MeasureRow
+from tripos_warehouse.statistics.intervals import Factor, product_interval
+
+Rows = Callable[[Measure], Sequence[MeasureRow]]
+"""Evaluates a measure."""
+
+
+@dataclass(frozen=True)
+class FigureProduct:
+    """A number times powers of figures."""
+
+    constant: float
+    powers: Mapping[str, tuple[Figure, float]]
+    """By what each figure is, as JSON."""
+
+    def to_the(self, power: float) -> FigureProduct | None:
+        """Return a power of the product; None if the number has none."""
+        if self.constant <= 0 and power != int(power):
+            return None
+        if self.constant == 0:
+            return None
+        raised = {key: (figure, own * power) for key, (figure, own) in self.powers.items()}
+        return FigureProduct(self.constant**power, raised)
+
+    def times(self, other: FigureProduct) -> FigureProduct:
+        """Return the product of two products."""
+        found = dict(self.powers)
+        for key, (figure, power) in other.powers.items():
+            total = power + found.get(key, (figure, 0.0))[1]
+            found[key] = (figure, total)
+        kept = {key: each for key, each in found.items() if each[1] != 0}
+        return FigureProduct(self.constant * other.constant, dict(sorted(kept.items())))
+
+
+def unnamed(plan: Plan, measure: Measure) -> Measure:
+    """Return a measure that is another one under a name of its own with the figure of that one."""
+    return measure.model_copy(update={"figure": _unnamed(plan, measure.figure, measure.missing)})
+
+
+def _unnamed(plan: Plan, figure: Figure, missing: Missing) -> Figure:
+    while isinstance(figure, Measured) and not figure.slice:
+        known = named(plan.measures, figure.measure)
+        if known.missing != missing:
+            return figure
+        figure = known.figure
+    return figure
+
+
+def rows_of_cells(plan: Plan, measure: Measure, rows: Sequence[MeasureRow], evaluated: Rows) -> list[MeasureRow]:
+    """Return rows of a slice of a formula with the intervals that the formula has in these cells."""
+    figure = measure.figure
+    assert isinstance(figure, Measured)
+    known = named(plan.measures, figure.measure)
+    if not isinstance(known.figure, Formula):
+        return list(rows)
+    own = tuple(name for name in measure.by if name not in figure.slice)
+    cells = evaluated(known.model_copy(update={"by": (*own, *figure.slice)}))
+    wanted = tuple(figure.slice.values())
+    found = {(row.model, *row.by[: len(own)]): row for row in cells if tuple(map(str, row.by[len(own) :])) == wanted}
+    places = [measure.by.index(name) for name in own]
+    return [_as_cell(row, found.get((row.model, *(row.by[place] for place in places)))) for row in rows]
+
+
+def _as_cell(row: MeasureRow, cell: MeasureRow | None) -> MeasureRow:
+    if row.value is None or cell is None or cell.value is None or not math.isclose(row.value, cell.value):
+        return row
+    ends = {name: getattr(cell, name) for name in ("interval_low", "interval_high", "half_width", "method")}
+    return replace(row, **ends, reason=cell.reason)
+
+
+def product_of(plan: Plan, measure: Measure) -> FigureProduct | None:
+    """Return the product that a measure is; None of any other, and of one figure times a number."""
+    try:
+        plain = _product(plan, measure.figure, measure.missing)
+    except ArithmeticError:  # its number is past the range of numbers
+        return None
+    found = _with_harmonic_means(plan, plain, measure.missing)
+    powers = [power for _, power in found.powers.values()]
+    if not powers or (powers == [1.0] and found is plain):
+        return None
+    if measure.low is not None and measure.high is not None and any(power < 0 for power in powers):
+        return None  # of a sum by the count of its own values, which is their mean
+    return found
+
+
+def _product(plan: Plan, figure: Figure, missing: Missing) -> FigureProduct:
+    found: FigureProduct | None = None
+    match figure:
+        case Constant(value=value):
+            found = FigureProduct(value, {})
+        case Formula(operator="negate", values=(inner,)):
+            found = FigureProduct(-1.0, {}).times(_product(plan, inner, missing))
+        case Formula(operator="*", values=(one, other)):
+            found = _product(plan, one, missing).times(_product(plan, other, missing))
+        case Formula(operator="/", values=(one, other)):
+            below = _product(plan, other, missing).to_the(-1)
+            found = None if below is None else _product(plan, one, missing).times(below)
+        case Formula(operator="sqrt", values=(inner,)):
+            found = _product(plan, inner, missing).to_the(0.5)
+        case Formula(operator="exp", values=(inner,)):
+            found = _exponential(plan, inner, missing)
+        case Measured():
+            known = _unnamed(plan, figure, missing)
+            found = None if known is figure else _product(plan, known, missing)
+    return FigureProduct(1.0, {figure.model_dump_json(): (figure, 1.0)}) if found is None else found
+
+
+def _exponential(plan: Plan, figure: Figure, missing: Missing) -> FigureProduct | None:
+    """Return the product of which a figure is the logarithm: a sum of logarithms, each times a number, and numbers."""
+    match figure:
+        case Constant(value=value):
+            return FigureProduct(math.exp(min(value, 700.0)), {})
+        case Formula(operator="log", values=(inner,)):
+            return _product(plan, inner, missing)
+        case Formula(operator="+" | "-" as sign, values=(one, other)):
+            parts = _exponential(plan, one, missing), _exponential(plan, other, missing)
+            second = None if parts[1] is None else parts[1].to_the(1 if sign == "+" else -1)
+            return None if parts[0] is None or second is None else parts[0].times(second)
+        case Formula(operator="negate", values=(inner,)):
+            found = _exponential(plan, inner, missing)
+            return None if found is None else found.to_the(-1)
+        case Formula(operator="*", values=(Constant(value=factor), inner) | (inner, Constant(value=factor))):
+            found = _exponential(plan, inner, missing)
+            return None if found is None else found.to_the(factor)
+        case Formula(operator="/", values=(inner, Constant(value=factor))) if factor != 0:
+            found = _exponential(plan, inner, missing)
+            return None if found is None else found.to_the(1 / factor)
+    return None
+
+
+def log_of_product(plan: Plan, measure: Measure) -> tuple[Figure, Callable[[float], float]] | None:
+    """Return the product of which a measure is the logarithm, as log(a) - log(b) is that of a / b, and the logarithm;
+    None of any other."""
+    figure = measure.figure
+    if not isinstance(figure, Formula):
+        return None
+    try:
+        found = _exponential(plan, figure, measure.missing)
+    except ArithmeticError:
+        return None
+    if found is None or not found.powers:
+        return None
+    return Formula(operator="exp", values=(figure,)), partial(curve, "log")
+
+
+def _with_harmonic_means(plan: Plan, product: FigureProduct, missing: Missing) -> FigureProduct:
+    """Return the product with the harmonic mean of a and b in the place of 2 * a * b / (a + b)."""
+    for key, (figure, power) in product.powers.items():
+        match figure:
+            case Formula(operator="+", values=(one, other)) if power == -1:
+                parts = [_unnamed(plan, each, missing).model_dump_json() for each in (one, other)]
+                if parts[0] != parts[1] and all(product.powers.get(part, (one, 0.0))[1] == 1 for part in parts):
+                    mean = Formula(operator="harmonic_mean", values=(one, other))
+                    rest = {each: own for each, own in product.powers.items() if each not in (key, *parts)}
+                    made = FigureProduct(product.constant / 2, rest)
+                    return made.times(FigureProduct(1.0, {mean.model_dump_json(): (mean, 1.0)}))
+    return product
+
+
+def product_rows(
+    plan: Plan, measure: Measure, product: FigureProduct, rows: Sequence[MeasureRow], evaluated: Rows
+) -> list[MeasureRow]:
+    """Return rows with the interval of the product that they are; those as they are of which it cannot be told.
+
+    A figure that is drawn again is drawn together with the others, which shows more than this.
+    """
+    tables: list[tuple[tuple[int, ...], Mapping[tuple[object, ...], MeasureRow], float]] = []
+    for figure, power in product.powers.values():
+        by = dims_of(plan, figure, measure.by)
+        low, high = figure_range(plan, figure, measure.missing)
+        bare = measure.model_copy(
+            update={
+                "figure": figure,
+                "by": by,
+                "low": low if math.isfinite(low) else None,
+                "high": high if math.isfinite(high) else None,
+            }
+        )
+        found = {(row.model, *row.by): row for row in evaluated(bare)}
+        tables.append((tuple(measure.by.index(name) for name in by), found, power))
+    ends = measure.low, measure.high
+    return [_row_of(row, product, tables, ends) for row in rows]
+
+
+def _row_of(
+    row: MeasureRow,
+    product: FigureProduct,
+    tables: Sequence[tuple[tuple[int, ...], Mapping[tuple[object, ...], MeasureRow], float]],
+    ends: tuple[float | None, float | None],
+) -> MeasureRow:
+    if row.value is None or row.method == "bootstrap":
+        return row
+    factors: list[Factor] = []
+    methods: set[str | None] = set()
+    for places, found, power in tables:
+        part = found.get((row.model, *(row.by[place] for place in places)))
+        if part is None or part.value is None or part.interval_low is None or part.interval_high is None:
+            return row
+        methods.add(part.method)
+        factors.append(Factor(part.value, part.interval_low, part.interval_high, part.standard_error, power))
+    if "bootstrap" in methods:
+        return row
+    try:
+        told = product_interval(product.constant, factors, row.value, row.standard_error)
+    except ArithmeticError:  # past the range of numbers
+        return row
+    if told is None:
+        return row
+    if isinstance(told, str):
+        bare = replace(row, interval_low=None, interval_high=None, half_width=None, method=None)
+        return replace(bare, reason=told)
+    low = told[0] if ends[0] is None else max(told[0], ends[0])
+    high = told[1] if ends[1] is None else min(told[1], ends[1])
+    if not (in_bounds(low) and in_bounds(high)):
+        return row
+    reach = max(row.value - low, high - row.value)
+    method = methods.pop() if len(factors) == 1 else "log"
+    return replace(row, interval_low=low, interval_high=high, half_width=reach, method=method, reason=None)
+
+
+def dims_of(plan: Plan, figure: Figure, by: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the dimensions of `by` that the values of a figure differ by: a slice has one value over those that it
+    fixes."""
+    kept = _dims(plan, figure, frozenset(by))
+    return tuple(name for name in by if name in kept)
+
+
+def _dims(plan: Plan, figure: Figure, by: frozenset[str]) -> frozenset[str]:
+    match figure:
+        case Constant():
+            return frozenset()
+        case Aggregate():
+            return by
+        case Measured(measure=name, slice=fixed):
+            return _dims(plan, named(plan.measures, name).figure, by - set(fixed))
+        case Formula(operator="overall", values=(of,), over=over):
+            return _dims(plan, of, by - set(over))
+        case Formula(values=values):
+            return frozenset[str]().union(*(_dims(plan, each, by) for each in values))
