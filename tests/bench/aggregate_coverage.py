@@ -401,6 +401,10 @@ def means() -> Iterator[World]:
     for p, m in ((0.5, 5), (0.9, 10), (0.95, 30), (0.5, 100)):
         yield World("mean", f"share of {p}, {m} items", SHARE, even(p, m), p)
     yield World("share", "share of 0.8, 30 items", ("measure it = share(right)",), even(0.8, 30), 0.8)
+    known = ("measure it = corrected_prevalence(right, sensitivity: 0.9, specificity: 0.8)",)
+    for p, m in ((0.1, 30), (0.5, 30), (0.3, 200)):
+        found = 0.9 * p + 0.2 * (1 - p)
+        yield World("corrected_prevalence", f"{p} with rates of 0.9 and 0.8, {m} items", known, even(found, m), p)
     for counts, told in (
         (LONG, "40 + 9 × 1"),
         (LONGER, "100 + 29 × 1"),
