@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import QUIZ, Command
+from tests.unit_errors import figure
 from tripos.cli.main import build_parser
 from tripos.cli.parser import show_failure
 from tripos.ui.failure import Failure
@@ -94,7 +95,7 @@ def test_a_mean_and_its_clustered_error_equal_those_computed_apart(ran: Path, tr
         item: sum(row["value"] - values.mean() for row in rows if row["item_id"] == item) / len(values)
         for item in {row["item_id"] for row in rows}
     }
-    error = numpy.sqrt(len(pulls) / (len(pulls) - 1) * sum(pull**2 for pull in pulls.values()))
+    error = figure([[(row["item_id"], row["value"], 1.0) for row in rows]], [1.0]).error
     measures = {measure["name"]: measure["rows"] for measure in tripos("report", "--json").data["measures"]}
     [clear] = [row for row in measures["by_metric"] if row["metric"] == "CLEAR"]
     assert clear["value"] == pytest.approx(values.mean())

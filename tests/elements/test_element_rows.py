@@ -4,16 +4,15 @@ elements that are worked out apart, where replies and verdicts are missing and l
 from __future__ import annotations
 
 import json
-import math
 import random
 import re
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.field.running import Figures, figures_of, lines
+from tests.unit_errors import figure
 from tripos.cli.reports.provenance import find
 from tripos.cli.reports.why import lines_of
 from tripos_warehouse.errors import StoreError
@@ -156,18 +155,14 @@ def test_elements_have_weights_and_values_of_their_own(figures: Figures) -> None
 def test_errors_are_clustered_by_item(figures: Figures) -> None:
     for axis in (None, "tone"):
         (row,) = [each for each in figures.rows["by_axis" if axis else "every"] if not axis or each.by == (axis,)]
-        pulls: dict[str, float] = defaultdict(float)
-        n = 0
+        values = []
         for item in ITEMS:
             for c in item["rubric"]:
                 value = verdict(c["criterion"])
                 if value is not None and axis in (None, c["axis"]):
-                    pulls[item["question"]] += value - (row.value or 0.0)
-                    n += 1
-        m = len(pulls)
-        assert row.items == m
-        error = math.sqrt(m / (m - 1) * sum((pull / n) ** 2 for pull in pulls.values()))
-        assert row.standard_error == pytest.approx(error)
+                    values.append((item["question"], float(value), 1.0))
+        assert row.items == len({item for item, _, _ in values})
+        assert row.standard_error == pytest.approx(figure([values], [1.0]).error)
 
 
 def test_views_have_a_row_for_each_element(figures: Figures, folder: Path) -> None:

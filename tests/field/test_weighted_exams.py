@@ -6,7 +6,6 @@ import json
 import math
 import random
 import re
-from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 
 from tests.conftest import Command
 from tests.field.running import Figures, figures_of, lines
+from tests.unit_errors import figure
 
 SPEC = """
 benchmark exam "1.0.0" { languages en }
@@ -102,13 +102,8 @@ def rate(rows: Sequence[Told]) -> float:
 
 
 def error(rows: Sequence[Told]) -> float:
-    """Return the error of a ratio over items: by its residuals."""
-    whole, total = rate(rows), math.fsum(points for *_, points in rows)
-    pulls: dict[str, float] = defaultdict(float)
-    for item, value, points in rows:
-        if points:
-            pulls[item] += points * (value - whole) / total
-    return math.sqrt(len(pulls) / (len(pulls) - 1) * math.fsum(pull**2 for pull in pulls.values()))
+    """Return the error of a ratio over items, whose points differ."""
+    return figure([[row for row in rows if row[2]]], [1.0]).error
 
 
 def test_the_rate_of_points_is_the_points_that_were_won_by_those_that_could_be(exam: Figures) -> None:

@@ -20,6 +20,7 @@ from scipy import stats
 
 from tests.conftest import Command
 from tests.lengths import sized
+from tests.unit_errors import leaf
 from tests.warehouse.test_measures import plan_with
 from tripos_compiler.plan import Plan
 from tripos_warehouse.measures import MeasureRow, evaluate
@@ -151,16 +152,15 @@ def test_a_cluster_is_one_item_to_every_figure_that_does_not_ask_which(seed: int
         assert (one.n, one.total) == (alone.n, alone.total)
 
 
-def clustered_error(rows: Sequence[Row]) -> tuple[float, float, int]:
-    """Return the mean of scores, its cluster-robust error (Liang and Zeger 1986) and the number of clusters."""
-    there = [row for row in rows if row.value is not None]
-    values = np.array([row.value for row in there], dtype=float)
-    names = np.array([row.cluster for row in there])
-    residuals = values - values.mean()
-    sums = np.array([residuals[names == name].sum() for name in np.unique(names)])
-    many = len(sums)
-    error = math.sqrt(many / (many - 1) * (sums**2).sum()) / len(values) if many > 1 else math.nan
-    return float(values.mean()), error, many
+def clustered_error(rows: Sequence[Row]) -> tuple[float, float, float, int]:
+    """Return the mean of scores, its error and degrees of freedom by cluster (Bell and McCaffrey 2002), and the number
+    of clusters."""
+    there = [(row.cluster, row.value, 1.0) for row in rows if row.value is not None]
+    many = len({name for name, _, _ in there})
+    if many < 2:
+        return float(np.mean([value for _, value, _ in there])), math.nan, math.nan, many
+    found = leaf(there)
+    return found.value, math.sqrt(float((found.influences**2).sum())), found.df, many
 
 
 @settings(max_examples=sized(8, 400), deadline=None)
@@ -169,12 +169,12 @@ def test_the_error_of_a_mean_is_the_cluster_robust_one(seed: int) -> None:
     rows = drawn(seed)
     connection, plan = kept(rows), plan_with("measure it = mean(long)")
     [row] = evaluate(connection, plan, plan.measures[0]).rows
-    value, error, many = clustered_error([row for row in rows if row.metric == "long"])
+    value, error, df, many = clustered_error([row for row in rows if row.metric == "long"])
     assert row.value == pytest.approx(value)
     assert row.items == many
     if many > 1 and error > 1e-9:
         assert row.standard_error == pytest.approx(error)
-        half = stats.t.ppf(0.975, many - 1) * error
+        half = stats.t.ppf(0.975, df) * error
         assert row.interval_low == pytest.approx(max(0.0, value - half))
         assert row.interval_high == pytest.approx(value + half)
     else:

@@ -21,9 +21,9 @@ def of_scores(scores: Any, ends: tuple[float, float] | None, facets: tuple[int, 
     """Return the mean of scores (items, judges, …) that speaks of some axes beside that of the items."""
     places = np.indices(scores.shape)
     units = [places[axis].ravel() for axis in (0, *facets)]
-    items, *others = [mean_of_cells(scores.ravel(), each) for each in units]
+    items, *others = [mean_of_cells(scores.ravel(), each, paired=False) for each in units]
     if ends is not None:
-        items = mean_of_cells(scores.ravel(), units[0], ends=ends)
+        items = mean_of_cells(scores.ravel(), units[0], ends=ends, paired=False)
     return generalized(items, others, ends=ends, null=0.0)
 
 

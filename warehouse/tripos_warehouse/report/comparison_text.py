@@ -178,6 +178,8 @@ def _rounded_up(bound: float, decimals: int) -> str:
     >>> _rounded_up(0.0301, 2), _rounded_up(0.03, 2)
     ('0.04', '0.03')
     """
+    if bound > 1e12:  # no digits are shown that rounding could change
+        return f"{bound:.{decimals}f}"
     return f"{math.ceil(round(bound * 10**decimals, 6)) / 10**decimals:.{decimals}f}"
 
 

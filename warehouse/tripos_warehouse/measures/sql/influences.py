@@ -274,7 +274,8 @@ group by {group}""",
 from (
   select {group}, count(*) filter ({IS_ITEM}) as items, max(leaves) as leaves,
     sqrt({ordered("sum", "influence ** 2")}) as shown,
-    case when sum("spread ") > 0 then round(greatest(least({freedom}), 1), 9) end as df,
+    case when sum("spread ") > 0 then round(greatest(least({freedom}), 1), 9)
+      else count(*) filter ({IS_ITEM}) - 1 end as df,
     round(coalesce({of_spread}, {of_weight}), 9) as units
   from {units}
   group by {group}

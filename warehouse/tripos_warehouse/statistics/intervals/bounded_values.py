@@ -130,7 +130,7 @@ def of_shares(
     >>> [round(each, 3) for each in reach]
     [0.356, 0.175]
     >>> [round(each, 3) for each in of_shares([1 / 3, 1 / 3, 1 / 3], [2 / 3, 0.5, 0.5], [3, 30, 300])]
-    [0.207, 0.191]
+    [0.213, 0.199]
     """
     below = above = 0.0
     for sign in (1.0, -1.0):

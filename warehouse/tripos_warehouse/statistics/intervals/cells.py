@@ -90,10 +90,10 @@ def _with_interval(
     if fewest < 2:
         return found.without_interval(ONE_ITEM if number < 2 else ONE_IN_A_CELL)
     if ends is not None:
-        units = min(number, fewest * parts)
-        df = means.df or units - 1
-        told = bounded(replace(found, clusters=units), means.standard_error, df, ends, null=0.0, confidence=confidence)
-        return replace(told, clusters=number)
+        # Where all are alike, the smallest cell says how many may not be.
+        units = means.effective if means.standard_error else min(means.effective, number, fewest * parts)
+        df, error = means.df or max(units - 1, 1.0), means.standard_error
+        return bounded(found, error, df, ends, units=units, null=0.0, confidence=confidence)
     if not means.standard_error:
         return found.without_interval(ALIKE if means.alike else ALIKE_IN_A_CELL)
     return with_t(found, means.standard_error, means.df, confidence=confidence)

@@ -47,6 +47,8 @@ class CellMeans:
     """What each unit adds to `value`: they sum up to it."""
     units: Ints
     """The units of each cell."""
+    effective: float
+    """How many units that weigh alike would say as much (Kish 1965)."""
     alike: bool
     """Whether all units of all cells are alike, and no cell counts against another."""
 
@@ -94,7 +96,8 @@ def cell_means(
     alike = ~(variance > least**2)
     value = float(means.mean()) if times is None else float(g @ means)
     same = bool(alike.all()) and float(np.ptp(means)) <= least and bool((g > 0).all())
-    found = CellMeans(value, 0.0, 0.0, contributions, m, same)
+    weighed = np.bincount(of_unit, np.abs(g[of_cell]) * w, units)
+    found = CellMeans(value, 0.0, 0.0, contributions, m, float(weighed.sum() ** 2 / np.square(weighed).sum()), same)
     if m.min() < 2 or same or (ends is None and alike.any()):
         return found
     hidden = np.zeros(cells)
@@ -106,6 +109,8 @@ def cell_means(
     root_of_kappa = np.sqrt(s2**2 / (s4 * np.where(alike, np.maximum(m - 1.0, 1.0), df)))
     observed, equal = np.where(alike, hidden, variance), np.ones(cells)
     df_of_all = min(_freedom(g**2 * each, w, root_of_kappa, of_cell, of_unit) for each in (observed, equal))
+    of_units = np.sqrt(np.bincount(of_unit, observed[of_cell] * np.square(w * g[of_cell]), units))
+    found = replace(found, effective=float(of_units.sum() ** 2 / np.square(of_units).sum()))
     # Rounding leaves whole numbers next to themselves.
     return replace(found, standard_error=float(np.sqrt(total_variance)), df=max(round(df_of_all, 9), 1.0))
 

@@ -54,7 +54,8 @@ def mean(
     means = cell_means(numbers, np.ones(n), codes, np.zeros(n, np.int64), ends=ends)
     if ends is not None:
         df = means.df or groups - 1
-        return bounded(base, means.standard_error, df, ends, null=null, confidence=confidence)
+        units = means.effective
+        return bounded(base, means.standard_error, df, ends, units=units, null=null, confidence=confidence)
     return with_t(base, means.standard_error, means.df or groups - 1, confidence=confidence, null=null)
 
 
