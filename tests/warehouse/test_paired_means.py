@@ -44,6 +44,8 @@ measure taught = mean(parity.even) by item.subject
 measure macro  = mean(taught)
 measure same   = (taught[item.subject: a] + taught[item.subject: b] + taught[item.subject: c]) / 3
 measure turned = 1 - (-taught[item.subject: c] - taught[item.subject: a] - taught[item.subject: b]) * (1 / 3)
+measure back   = 1 - (3 - 2 * macro + macro - 2)
+measure again  = 1 - (1 - right)
 measure helped = hinted[hint: some] - hinted[hint: none]
 measure bent   = taught[item.subject: a] * taught[item.subject: b]
 """
@@ -133,12 +135,12 @@ def test_a_difference_is_one_however_the_figure_is_written(store: Store) -> None
             sides = [Side(connection, plan, run, (model,)) for model in (second, first)]
             rows = {row.name: row for row in compare(*sides).sections[0].rows}
             assert rows["turned"].a == pytest.approx(1 + rows["macro"].a)
-            for name in ("same", "turned"):
+            for name, plain in (("same", "macro"), ("turned", "macro"), ("back", "macro"), ("again", "right")):
                 board = boards[name]
                 assert board is not None
                 for found in (board[first, second], rows[name].difference):
                     for field in ("value", "standard_error", "df", "low", "high", "p"):
-                        wanted = getattr(rows["macro"].difference, field)
+                        wanted = getattr(rows[plain].difference, field)
                         assert getattr(found, field) == (None if wanted is None else pytest.approx(wanted)), (
                             name,
                             field,

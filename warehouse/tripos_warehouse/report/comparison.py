@@ -292,7 +292,7 @@ def _row(
     judged: Judged,
     times: Mapping[Any, float] | None = None,
 ) -> ComparedRow:
-    cell = list(zip(*(found.columns[each] for each in cells), strict=True)) if cells else None
+    cell = _cells(found, cells) if cells or times is not None else None
     weight = found.weight if weighted else np.ones(len(found.a))
     clusters = found.columns[CLUSTER].tolist()
     a, b = (
@@ -307,8 +307,13 @@ def _row(
     if difference.reason == ONE_ITEM and len({*found.columns[ITEM].tolist()}) > 1:
         difference = difference.without_interval(ONE_CLUSTER)
     graded, figure = names <= judged.graded, _figure(found, cell, weight)
-    farthest = float(np.abs(found.b - found.a).max())
+    farthest = float(np.abs(found.b - found.a).max()) * (1.0 if times is None else sum(map(abs, times.values())))
     return ComparedRow(name, of, a, b, difference, None, graded, span, figure=figure, farthest=farthest)
+
+
+def _cells(found: _Pairs, names: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Return the cell of each pair, by these columns."""
+    return list(zip(*(found.columns[name].tolist() for name in names), strict=True)) if names else [()] * len(found.a)
 
 
 def _figure(found: _Pairs, cell: Sequence[object] | None, weight: NDArray[np.float64]) -> tuple[bytes, ...]:
@@ -416,11 +421,13 @@ def _sum_row(plan: Plan, measure: Measure, whole: SumOfMeans, found: _Pairs, jud
     cells = ["evaluator" if name == "judge" else name for name in whole.by]
     if any(name not in found.columns for name in cells):
         return None
-    own = list(zip(*(found.columns[name].tolist() for name in cells), strict=True))
-    mask = np.array([key in whole.times for key in own], dtype=bool) & _of_mean(whole.mean, found)
-    if {key for key, chosen in zip(own, mask, strict=True) if chosen} != set(whole.times):
+    own = _cells(found, cells)
+    mask = _of_mean(whole.mean, found)
+    times = whole.times_of({key for key, chosen in zip(own, mask, strict=True) if chosen})
+    if times is None:
         return None
-    row = _row(measure.name, "", found.where(mask), cells, "metric" not in whole.by, judged, dict(whole.times))
+    mask &= np.array([key in times for key in own], dtype=bool)
+    row = _row(measure.name, "", found.where(mask), cells, "metric" not in whole.by, judged, times)
     graded = measure.directed or measure.name in plan.benchmark.headline
     a, b = row.a + whole.constant, row.b + whole.constant
     span = None if measure.low is None or measure.high is None else measure.high - measure.low
