@@ -147,6 +147,28 @@ def test_a_difference_is_one_however_the_figure_is_written(store: Store) -> None
                         )
 
 
+def test_each_cell_of_a_mean_over_a_field_is_paired(store: Store) -> None:
+    """A cell of two items has one degree of freedom, and more than 12 items in others change nothing of that."""
+    with connect(store) as connection:
+        [run] = all_runs(connection)
+        plan: Plan = get_selected(connection, run)
+        sides = [Side(connection, plan, run, (model,)) for model in MODELS[:2]]
+        rows = {row.of: row for row in compare(*sides).sections[0].rows if row.name == "taught"}
+        values = connection.execute(
+            """select fields ->> '$.subject', item_id, hint, avg(value) filter (model = $2) - avg(value) filter (model = $1)
+            from pairs.scores join pairs.items using (scenario, item_id)
+            where metric = 'even' and model in ($1, $2) group by all order by all""",
+            MODELS[:2],
+        ).fetchall()
+    assert list(rows) == ["a", "b", "c"]
+    for subject, row in rows.items():
+        own = [(item, value) for each, item, _, value in values if each == subject]
+        wanted = mean_of_cells([value for _, value in own], [item for item, _ in own], ends=(-1, 1))
+        for field in ("value", "standard_error", "df", "low", "high", "p", "clusters"):
+            near = getattr(wanted, field)
+            assert getattr(row.difference, field) == (None if near is None else pytest.approx(near)), field
+
+
 def sequence(given: list[float | None]) -> list[float | None]:
     """Return p-values of two tests, of which the second is made after the first."""
     first, second = given

@@ -31,6 +31,7 @@ from tripos_warehouse.measures import (
     followed_difference,
     items_beside_numbers,
     mean_of,
+    paired_cells_of,
     paired_mean_of,
     paired_sum_of,
     remeasure,
@@ -352,6 +353,11 @@ def _measures(
             if stand_for[mean.values, mean.scenario, mean.by].name not in means:
                 unpaired.append((measure.name, _why_unpaired(one, two, measure)))
             continue
+        if (mean := paired_cells_of(two.plan, measure)) is not None:
+            told = list(_cell_rows(two.plan, measure, mean, found, judged))
+            rows += told
+            unpaired += [] if told else [(measure.name, _why_unpaired(one, two, measure))]
+            continue
         if (whole := paired_sum_of(two.plan, measure)) is not None:
             row = _sum_row(two.plan, measure, whole, found, judged)
             if row is not None:
@@ -432,6 +438,21 @@ def _sum_row(plan: Plan, measure: Measure, whole: SumOfMeans, found: _Pairs, jud
     a, b = row.a + whole.constant, row.b + whole.constant
     span = None if measure.low is None or measure.high is None else measure.high - measure.low
     return replace(row, a=a, b=b, span=span, graded=graded, lower_is_better=measure.lower_is_better)
+
+
+def _cell_rows(plan: Plan, measure: Measure, mean: Aggregate, found: _Pairs, judged: Judged) -> Iterable[ComparedRow]:
+    """Yield the row of each cell of a mean of scores in which there are pairs."""
+    names = ["evaluator" if name == "judge" else name for name in mean.by]
+    if any(name not in found.columns for name in names):
+        return
+    places = [dimension_place(plan, name) for name in mean.by]
+    cells = set(_cells(found.where(_of_mean(mean, found)), names))
+    for cell in sorted(cells, key=lambda each: [place(value) for place, value in zip(places, each, strict=True)]):
+        row = _sum_row(plan, measure, SumOfMeans(mean, mean.by, {cell: 1.0}, 0.0), found, judged)
+        if row is not None:
+            labels = (dimension_label(plan, name, value) for name, value in zip(mean.by, cell, strict=True))
+            graded = row.graded or set(mean.values) <= judged.graded
+            yield replace(row, of=", ".join(labels), graded=graded)
 
 
 def _of_mean(mean: Aggregate, found: _Pairs) -> NDArray[np.bool_]:

@@ -84,6 +84,14 @@ def paired_mean_of(plan: Plan, measure: Measure) -> Aggregate | None:
     return None if mean is None or fields or not _are_read(plan, mean.by) else mean
 
 
+def paired_cells_of(plan: Plan, measure: Measure) -> Aggregate | None:
+    """Return the mean of scores that a measure has a row for in each cell, if its cells go by fields of rows and can be
+    paired; None of any other."""
+    mean = mean_of(measure) if measure.missing == "skip" else None
+    fields = mean is not None and mean == measure.figure and any("." in name for name in measure.by)
+    return mean if mean is not None and fields and mean.by == measure.by and _are_read(plan, mean.by) else None
+
+
 @dataclass(frozen=True)
 class SumOfMeans:
     """A figure that adds up means of the same scores in several cells, each times a number."""
@@ -189,7 +197,10 @@ def _are_read(plan: Plan, names: Sequence[str]) -> bool:
 
 def fields_of_pairs(plan: Plan) -> list[str]:
     """Return the fields of rows that cells of paired means go by."""
-    means = (paired_mean_of(plan, measure) or paired_sum_of(plan, measure) for measure in plan.measures)
+    means = (
+        paired_mean_of(plan, measure) or paired_cells_of(plan, measure) or paired_sum_of(plan, measure)
+        for measure in plan.measures
+    )
     return list(dict.fromkeys(name for mean in means if mean is not None for name in mean.by if "." in name))
 
 
