@@ -46,6 +46,7 @@ measure same   = (taught[item.subject: a] + taught[item.subject: b] + taught[ite
 measure turned = 1 - (-taught[item.subject: c] - taught[item.subject: a] - taught[item.subject: b]) * (1 / 3)
 measure back   = 1 - (3 - 2 * macro + macro - 2)
 measure again  = 1 - (1 - right)
+measure pooled = sum(parity.even) / count(parity.even)
 measure helped = hinted[hint: some] - hinted[hint: none]
 measure bent   = taught[item.subject: a] * taught[item.subject: b]
 """
@@ -135,7 +136,13 @@ def test_a_difference_is_one_however_the_figure_is_written(store: Store) -> None
             sides = [Side(connection, plan, run, (model,)) for model in (second, first)]
             rows = {row.name: row for row in compare(*sides).sections[0].rows}
             assert rows["turned"].a == pytest.approx(1 + rows["macro"].a)
-            for name, plain in (("same", "macro"), ("turned", "macro"), ("back", "macro"), ("again", "right")):
+            for name, plain in (
+                ("same", "macro"),
+                ("turned", "macro"),
+                ("back", "macro"),
+                ("again", "right"),
+                ("pooled", "right"),
+            ):
                 board = boards[name]
                 assert board is not None
                 for found in (board[first, second], rows[name].difference):

@@ -19,6 +19,7 @@ from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, 
 from tripos_compiler.source import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.measures.differences.jackknife import Half
+from tripos_warehouse.measures.products import pooled_mean
 from tripos_warehouse.measures.sql import NODES, path_of
 from tripos_warehouse.query import Connection, join_texts
 from tripos_warehouse.statistics import StatisticResult
@@ -149,6 +150,7 @@ None of all cells."""
 
 def _terms(plan: Plan, figure: Figure, fixed: dict[str, str]) -> _Terms | None:
     """Return a figure as a sum of means in the slice `fixed`; None if it is no such sum."""
+    figure = pooled_mean(plan, figure, "skip") or figure
     match figure:
         case Constant(value=value):
             return float(value), []
