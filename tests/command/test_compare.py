@@ -221,7 +221,7 @@ def test_a_sum_of_items_has_as_many_times_the_error_of_their_mean(
     spec = (
         QUIZ
         + """\
-measure once = mean(RIGHT) * 1
+measure once = 2 * sum(RIGHT) / (2 * count(RIGHT))
 measure total = sum(RIGHT)
 measure part = sum(RIGHT) / (2 * count(RIGHT))
 measure off = sum(RIGHT) + 1

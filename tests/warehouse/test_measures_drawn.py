@@ -103,6 +103,13 @@ def test_a_median_on_a_rubric_has_an_interval_that_may_have_no_width(store: Stor
     assert (row.value, row.interval_low, row.interval_high, row.reason) == (4.0, 4.0, 4.0, None)
 
 
+def test_a_median_that_all_draws_have_has_an_interval(store: Store) -> None:
+    plan = plan_with("measure it = median(long)")
+    lengths(store, plan, {f"i{item:02}": [0.0 if item == 0 else 1.0] for item in range(20)})
+    row = single(store, plan, "sums.it")
+    assert (row.value, row.interval_low, row.interval_high, row.reason) == (1.0, 1.0, 1.0, None)
+
+
 @pytest.mark.parametrize(
     ("figure", "low"),
     spread(

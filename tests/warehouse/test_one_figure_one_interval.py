@@ -64,7 +64,11 @@ def test_a_sum_of_cells_has_one_interval_however_it_is_written(store: Store, see
     forms.append(("mean(gap)", f"({own[0]} - {own[1]} + {own[2]} - {own[3]}) / 2"))
     forms.append(("mean(gap * 2 + 1 by level)", "gap[level: easy] + 1 + gap[level: hard]"))
     forms.append((f"sum(by_{kind})", f"4 * mean(by_{kind})"))
+    forms.append((f"sum({kind}) / count({kind})", f"mean({kind}) + 0"))
+    forms.append(("1 - total / number", f"1 - mean({kind})"))
     lines = [
+        f"measure total = sum({kind})",
+        f"measure number = count({kind})",
         f"measure by_{kind} = mean({kind}) by level, hint",
         f"measure gap = by_{kind}[hint: some] - by_{kind}[hint: none]",
     ]

@@ -44,6 +44,9 @@ measure taught = mean(parity.even) by item.subject
 measure macro  = mean(taught)
 measure same   = (taught[item.subject: a] + taught[item.subject: b] + taught[item.subject: c]) / 3
 measure turned = 1 - (-taught[item.subject: c] - taught[item.subject: a] - taught[item.subject: b]) * (1 / 3)
+measure back   = 1 - (3 - 2 * macro + macro - 2)
+measure again  = 1 - (1 - right)
+measure pooled = sum(parity.even) / count(parity.even)
 measure helped = hinted[hint: some] - hinted[hint: none]
 measure bent   = taught[item.subject: a] * taught[item.subject: b]
 """
@@ -133,16 +136,44 @@ def test_a_difference_is_one_however_the_figure_is_written(store: Store) -> None
             sides = [Side(connection, plan, run, (model,)) for model in (second, first)]
             rows = {row.name: row for row in compare(*sides).sections[0].rows}
             assert rows["turned"].a == pytest.approx(1 + rows["macro"].a)
-            for name in ("same", "turned"):
+            for name, plain in (
+                ("same", "macro"),
+                ("turned", "macro"),
+                ("back", "macro"),
+                ("again", "right"),
+                ("pooled", "right"),
+            ):
                 board = boards[name]
                 assert board is not None
                 for found in (board[first, second], rows[name].difference):
                     for field in ("value", "standard_error", "df", "low", "high", "p"):
-                        wanted = getattr(rows["macro"].difference, field)
+                        wanted = getattr(rows[plain].difference, field)
                         assert getattr(found, field) == (None if wanted is None else pytest.approx(wanted)), (
                             name,
                             field,
                         )
+
+
+def test_each_cell_of_a_mean_over_a_field_is_paired(store: Store) -> None:
+    """A cell of two items has one degree of freedom, and more than 12 items in others change nothing of that."""
+    with connect(store) as connection:
+        [run] = all_runs(connection)
+        plan: Plan = get_selected(connection, run)
+        sides = [Side(connection, plan, run, (model,)) for model in MODELS[:2]]
+        rows = {row.of: row for row in compare(*sides).sections[0].rows if row.name == "taught"}
+        values = connection.execute(
+            """select fields ->> '$.subject', item_id, hint, avg(value) filter (model = $2) - avg(value) filter (model = $1)
+            from pairs.scores join pairs.items using (scenario, item_id)
+            where metric = 'even' and model in ($1, $2) group by all order by all""",
+            MODELS[:2],
+        ).fetchall()
+    assert list(rows) == ["a", "b", "c"]
+    for subject, row in rows.items():
+        own = [(item, value) for each, item, _, value in values if each == subject]
+        wanted = mean_of_cells([value for _, value in own], [item for item, _ in own], ends=(-1, 1))
+        for field in ("value", "standard_error", "df", "low", "high", "p", "clusters"):
+            near = getattr(wanted, field)
+            assert getattr(row.difference, field) == (None if near is None else pytest.approx(near)), field
 
 
 def sequence(given: list[float | None]) -> list[float | None]:

@@ -48,6 +48,7 @@ from .differences.score_pairs import (
     fields_of_pairs as fields_of_pairs,
     items_beside_numbers as items_beside_numbers,
     mean_of as mean_of,
+    paired_cells_of as paired_cells_of,
     paired_mean_of as paired_mean_of,
     paired_means as paired_means,
     paired_sum_of as paired_sum_of,

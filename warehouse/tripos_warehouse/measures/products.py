@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from tripos_compiler.language.figures import curve, figure_range
+from tripos_compiler.language.figures import curve, figure_range, scored_by, scored_values_of
 from tripos_compiler.language.library import in_bounds
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Missing, Plan, named
 from tripos_compiler.source import dataclass
@@ -63,6 +63,20 @@ def _unnamed(plan: Plan, figure: Figure, missing: Missing) -> Figure:
     return figure
 
 
+def pooled_mean(plan: Plan, figure: Figure, missing: Missing) -> Aggregate | None:
+    """Return the mean that a sum of scores by the number of the same scores is; None of anything else, and of the
+    metrics of a judge together, which may weigh differently in a mean."""
+    if not isinstance(figure, Formula) or figure.operator != "/" or missing != "skip":
+        return None
+    total, number = (_unnamed(plan, each, missing) for each in figure.values)
+    if not isinstance(total, Aggregate) or not isinstance(number, Aggregate) or total.of is not None:
+        return None
+    if total.function != "sum" or number != total.model_copy(update={"function": "count"}):
+        return None
+    [scored, *_] = scored_by(scored_values_of(plan), total)
+    return None if scored.kind == "scorer" else total.model_copy(update={"function": "mean"})
+
+
 def rows_of_cells(plan: Plan, measure: Measure, rows: Sequence[MeasureRow], evaluated: Rows) -> list[MeasureRow]:
     """Return rows of a slice of a formula with the intervals that the formula has in these cells."""
     figure = measure.figure
@@ -102,6 +116,7 @@ def product_of(plan: Plan, measure: Measure) -> FigureProduct | None:
 
 def _product(plan: Plan, figure: Figure, missing: Missing) -> FigureProduct:
     found: FigureProduct | None = None
+    figure = pooled_mean(plan, figure, missing) or figure
     match figure:
         case Constant(value=value):
             found = FigureProduct(value, {})

@@ -31,6 +31,7 @@ from tripos_warehouse.measures import (
     followed_difference,
     items_beside_numbers,
     mean_of,
+    paired_cells_of,
     paired_mean_of,
     paired_sum_of,
     remeasure,
@@ -292,7 +293,7 @@ def _row(
     judged: Judged,
     times: Mapping[Any, float] | None = None,
 ) -> ComparedRow:
-    cell = list(zip(*(found.columns[each] for each in cells), strict=True)) if cells else None
+    cell = _cells(found, cells) if cells or times is not None else None
     weight = found.weight if weighted else np.ones(len(found.a))
     clusters = found.columns[CLUSTER].tolist()
     a, b = (
@@ -307,8 +308,13 @@ def _row(
     if difference.reason == ONE_ITEM and len({*found.columns[ITEM].tolist()}) > 1:
         difference = difference.without_interval(ONE_CLUSTER)
     graded, figure = names <= judged.graded, _figure(found, cell, weight)
-    farthest = float(np.abs(found.b - found.a).max())
+    farthest = float(np.abs(found.b - found.a).max()) * (1.0 if times is None else sum(map(abs, times.values())))
     return ComparedRow(name, of, a, b, difference, None, graded, span, figure=figure, farthest=farthest)
+
+
+def _cells(found: _Pairs, names: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Return the cell of each pair, by these columns."""
+    return list(zip(*(found.columns[name].tolist() for name in names), strict=True)) if names else [()] * len(found.a)
 
 
 def _figure(found: _Pairs, cell: Sequence[object] | None, weight: NDArray[np.float64]) -> tuple[bytes, ...]:
@@ -346,6 +352,11 @@ def _measures(
             rows += [means[measure.name]] if measure.name in means else []
             if stand_for[mean.values, mean.scenario, mean.by].name not in means:
                 unpaired.append((measure.name, _why_unpaired(one, two, measure)))
+            continue
+        if (mean := paired_cells_of(two.plan, measure)) is not None:
+            told = list(_cell_rows(two.plan, measure, mean, found, judged))
+            rows += told
+            unpaired += [] if told else [(measure.name, _why_unpaired(one, two, measure))]
             continue
         if (whole := paired_sum_of(two.plan, measure)) is not None:
             row = _sum_row(two.plan, measure, whole, found, judged)
@@ -416,15 +427,32 @@ def _sum_row(plan: Plan, measure: Measure, whole: SumOfMeans, found: _Pairs, jud
     cells = ["evaluator" if name == "judge" else name for name in whole.by]
     if any(name not in found.columns for name in cells):
         return None
-    own = list(zip(*(found.columns[name].tolist() for name in cells), strict=True))
-    mask = np.array([key in whole.times for key in own], dtype=bool) & _of_mean(whole.mean, found)
-    if {key for key, chosen in zip(own, mask, strict=True) if chosen} != set(whole.times):
+    own = _cells(found, cells)
+    mask = _of_mean(whole.mean, found)
+    times = whole.times_of({key for key, chosen in zip(own, mask, strict=True) if chosen})
+    if times is None:
         return None
-    row = _row(measure.name, "", found.where(mask), cells, "metric" not in whole.by, judged, dict(whole.times))
+    mask &= np.array([key in times for key in own], dtype=bool)
+    row = _row(measure.name, "", found.where(mask), cells, "metric" not in whole.by, judged, times)
     graded = measure.directed or measure.name in plan.benchmark.headline
     a, b = row.a + whole.constant, row.b + whole.constant
     span = None if measure.low is None or measure.high is None else measure.high - measure.low
     return replace(row, a=a, b=b, span=span, graded=graded, lower_is_better=measure.lower_is_better)
+
+
+def _cell_rows(plan: Plan, measure: Measure, mean: Aggregate, found: _Pairs, judged: Judged) -> Iterable[ComparedRow]:
+    """Yield the row of each cell of a mean of scores in which there are pairs."""
+    names = ["evaluator" if name == "judge" else name for name in mean.by]
+    if any(name not in found.columns for name in names):
+        return
+    places = [dimension_place(plan, name) for name in mean.by]
+    cells = set(_cells(found.where(_of_mean(mean, found)), names))
+    for cell in sorted(cells, key=lambda each: [place(value) for place, value in zip(places, each, strict=True)]):
+        row = _sum_row(plan, measure, SumOfMeans(mean, mean.by, {cell: 1.0}, 0.0), found, judged)
+        if row is not None:
+            labels = (dimension_label(plan, name, value) for name, value in zip(mean.by, cell, strict=True))
+            graded = row.graded or set(mean.values) <= judged.graded
+            yield replace(row, of=", ".join(labels), graded=graded)
 
 
 def _of_mean(mean: Aggregate, found: _Pairs) -> NDArray[np.bool_]:

@@ -33,6 +33,7 @@ from .score_pairs import (
     SumOfMeans as SumOfMeans,
     fields_of_pairs as fields_of_pairs,
     mean_of as mean_of,
+    paired_cells_of as paired_cells_of,
     paired_mean_of as paired_mean_of,
     paired_means as paired_means,
     paired_sum_of as paired_sum_of,

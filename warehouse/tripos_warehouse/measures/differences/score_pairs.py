@@ -6,8 +6,9 @@ first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
+from math import fsum
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -18,6 +19,7 @@ from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, 
 from tripos_compiler.source import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.measures.differences.jackknife import Half
+from tripos_warehouse.measures.products import pooled_mean
 from tripos_warehouse.measures.sql import NODES, path_of
 from tripos_warehouse.query import Connection, join_texts
 from tripos_warehouse.statistics import StatisticResult
@@ -83,6 +85,14 @@ def paired_mean_of(plan: Plan, measure: Measure) -> Aggregate | None:
     return None if mean is None or fields or not _are_read(plan, mean.by) else mean
 
 
+def paired_cells_of(plan: Plan, measure: Measure) -> Aggregate | None:
+    """Return the mean of scores that a measure has a row for in each cell, if its cells go by fields of rows and can be
+    paired; None of any other."""
+    mean = mean_of(measure) if measure.missing == "skip" else None
+    fields = mean is not None and mean == measure.figure and any("." in name for name in measure.by)
+    return mean if mean is not None and fields and mean.by == measure.by and _are_read(plan, mean.by) else None
+
+
 @dataclass(frozen=True)
 class SumOfMeans:
     """A figure that adds up means of the same scores in several cells, each times a number."""
@@ -91,15 +101,21 @@ class SumOfMeans:
     """The mean of a cell."""
     by: tuple[str, ...]
     """The dimensions that tell cells apart."""
-    times: Mapping[tuple[str, ...], float]
-    """The number of each cell, by its values of these."""
+    times: Mapping[tuple[str, ...], float] | float
+    """The number of each cell, by its values of these; or that of the mean of all cells that there are."""
     constant: float
     """A number that is added to them."""
 
+    def times_of(self, cells: Collection[tuple[str, ...]]) -> Mapping[tuple[str, ...], float] | None:
+        """Return the number of each cell, of those in which there are pairs; None if one of them has none."""
+        if isinstance(self.times, float):
+            return dict.fromkeys(cells, self.times / len(cells)) if cells else None
+        return self.times if set(self.times) <= set(cells) else None
+
 
 def paired_sum_of(plan: Plan, measure: Measure) -> SumOfMeans | None:
-    """Return the sum that a measure is of means of cells that can be paired, such as `(m[kind: a] + m[kind: b]) / 2`;
-    None of any other."""
+    """Return the sum that a measure is of means of cells that can be paired, such as `(m[kind: a] + m[kind: b]) / 2`,
+    or of one mean of all scores or all cells and numbers, such as `1 - mean(m)`; None of any other."""
     if measure.by or measure.corrected or measure.missing != "skip" or isinstance(measure.figure, Aggregate):
         return None
     terms = _terms(plan, measure.figure, {})
@@ -107,25 +123,34 @@ def paired_sum_of(plan: Plan, measure: Measure) -> SumOfMeans | None:
         return None
     constant, parts = terms
     [first, *others] = [mean for _, mean, _ in parts]
-    by = tuple(sorted(parts[0][2]))
-    if not by or not _are_read(plan, by) or any(tuple(sorted(fixed)) != by for _, _, fixed in parts):
+    alike = all((each.values, each.scenario) == (first.values, first.scenario) for each in others)
+    names = {first.by if fixed is None else tuple(sorted(fixed)) for _, _, fixed in parts}
+    if not alike or len(names) > 1 or len({fixed is None for _, _, fixed in parts}) > 1:
         return None
-    if any((each.values, each.scenario) != (first.values, first.scenario) for each in others):
+    if any(each.by != first.by for each, (_, _, fixed) in zip(others, parts[1:], strict=True) if fixed is None):
         return None
+    by = names.pop()
+    if not _are_read(plan, by):
+        return None
+    if parts[0][2] is None:
+        whole = fsum(number for number, _, _ in parts)
+        return SumOfMeans(first, by, whole, constant) if whole else None
     times: dict[tuple[str, ...], float] = {}
     for number, _, fixed in parts:
-        cell = tuple(fixed[name] for name in by)
+        cell = tuple((fixed or {})[name] for name in by)
         times[cell] = times.get(cell, 0.0) + number
     there = {cell: number for cell, number in times.items() if number}
     return SumOfMeans(first, by, there, constant) if there else None
 
 
-_Terms = tuple[float, list[tuple[float, Aggregate, dict[str, str]]]]
-"""A number, and means of cells, each with the number that it is taken times."""
+_Terms = tuple[float, list[tuple[float, Aggregate, dict[str, str] | None]]]
+"""A number, and means, each with the number that it is taken times: of the cell that a slice fixes, or where this is
+None of all cells."""
 
 
 def _terms(plan: Plan, figure: Figure, fixed: dict[str, str]) -> _Terms | None:
     """Return a figure as a sum of means in the slice `fixed`; None if it is no such sum."""
+    figure = pooled_mean(plan, figure, "skip") or figure
     match figure:
         case Constant(value=value):
             return float(value), []
@@ -135,8 +160,11 @@ def _terms(plan: Plan, figure: Figure, fixed: dict[str, str]) -> _Terms | None:
             return _terms(plan, known.figure, {**fixed, **within}) if plain else None
         case Aggregate():
             inner = mean_in(figure)
-            plain = inner is figure and len(figure.values) == 1 and not figure.of_condition and not figure.elements
-            return (0.0, [(1.0, figure, fixed)]) if plain else None
+            if inner is None or len(inner.values) != 1 or inner.of_condition or inner.elements:
+                return None
+            if inner is figure:
+                return 0.0, [(1.0, figure, fixed)]
+            return None if fixed or figure.by else (0.0, [(1.0, inner, None)])
         case Formula(operator="+" | "-" | "*" | "/" | "negate" as operator, values=values):
             parts = [_terms(plan, value, fixed) for value in values]
             known_parts = [part for part in parts if part is not None]
@@ -171,7 +199,10 @@ def _are_read(plan: Plan, names: Sequence[str]) -> bool:
 
 def fields_of_pairs(plan: Plan) -> list[str]:
     """Return the fields of rows that cells of paired means go by."""
-    means = (paired_mean_of(plan, measure) or paired_sum_of(plan, measure) for measure in plan.measures)
+    means = (
+        paired_mean_of(plan, measure) or paired_cells_of(plan, measure) or paired_sum_of(plan, measure)
+        for measure in plan.measures
+    )
     return list(dict.fromkeys(name for mean in means if mean is not None for name in mean.by if "." in name))
 
 
@@ -228,8 +259,8 @@ def paired_means(
         one, two = one[apart], two[apart]
         times = None
         if found_sum is not None:
-            times = scores.times_of(one, cells, found_sum.times)
-            kept = np.isin(scores.cell[one], list(times)) & (len(times) == len(found_sum.times))
+            times = scores.times_of(one, cells, found_sum)
+            kept = np.isin(scores.cell[one], list(times))
             one, two = one[kept], two[kept]
         if len(one):
             found[first, second] = mean_of_cells(
@@ -261,17 +292,14 @@ class _Scores:
     sample: NDArray[np.uint64]
     coded: dict[str, _Coded]
 
-    def times_of(
-        self, rows: NDArray[np.int64], names: Sequence[str], times: Mapping[tuple[str, ...], float]
-    ) -> dict[int, float]:
-        """Return the number of each cell of some rows, by its own number, of those cells that have one."""
-        found: dict[int, float] = {}
+    def times_of(self, rows: NDArray[np.int64], names: Sequence[str], whole: SumOfMeans) -> dict[int, float]:
+        """Return the number of each cell of some rows, by its own number, of those cells that have one; of none if one
+        of the sum lacks rows."""
+        keys: dict[tuple[str, ...], int] = {}
         for cell, place in zip(*np.unique(self.cell[rows], return_index=True), strict=True):
             of_names = (self.coded[name] for name in names)
-            key = tuple(str(each.names[each.codes[rows[place]]]) for each in of_names)
-            if key in times:
-                found[int(cell)] = times[key]
-        return found
+            keys[tuple(str(each.names[each.codes[rows[place]]]) for each in of_names)] = int(cell)
+        return {keys[key]: number for key, number in (whole.times_of(keys) or {}).items()}
 
 
 def _read(half: Half, plan: Plan, mean: Aggregate, keys: list[str], cells: list[str]) -> _Scores:

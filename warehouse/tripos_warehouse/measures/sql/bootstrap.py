@@ -40,8 +40,12 @@ group by {cell}""",
 
 
 def bounded(parts: Parts, node: FigureTables, drawn: str, error: str) -> str:
-    """Return the query of a figure with the bounds that its draws show. `error` is the table of its `precision`."""
-    df = "coalesce(e.df, 0)"
+    """Return the query of a figure with the bounds that its draws show. `error` is the table of its `precision`.
+
+    Where all draws have the same value, influences show no spread: then the degrees of freedom are those of as many
+    units that weigh alike.
+    """
+    df = "coalesce(e.df, greatest(e.items - 1, 0), 0)"
     found = parts.add(
         "found",
         f"""select c.*, {df} as "df of items", coalesce(e.items, 0) as items,

@@ -16,6 +16,7 @@ from tripos_compiler.language.figures import ScoredStep, ScoredValues, scored_by
 from tripos_compiler.language.library import PAST
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Missing, Plan, named
 from tripos_compiler.source import dataclass
+from tripos_warehouse.measures.products import pooled_mean
 from tripos_warehouse.measures.sql.aggregates import LeafSql
 from tripos_warehouse.measures.sql.bootstrap import bounded, collected_draws, draws_of
 from tripos_warehouse.measures.sql.cells import CellsSql
@@ -153,6 +154,8 @@ class _FigureWriter:
                 )
                 return self._read(of, whole, missing, terms)
             case Formula(operator=operator, values=values):
+                if (mean := pooled_mean(self.plan, figure, missing)) is not None:
+                    return self._read(mean, cut, missing, terms)
                 return FormulaSql(operator, tuple(self._read(each, cut, missing, terms) for each in values))
 
     def _aggregate(self, figure: Aggregate, cut: Cut, missing: Missing) -> FigureTables:
