@@ -183,7 +183,7 @@ def test_a_scenario_of_which_more_was_drawn_counts_no_more(store: Store, plan: P
     assert found.graded.value == pytest.approx((np.mean(people[:30]) + np.mean(theirs[:8])) / 2)
     # Weights that differ count in the errors of three figures here, and not there: λ and the error are near each other.
     assert row.value == pytest.approx(found.result.value, rel=2e-3)
-    assert row.standard_error == pytest.approx(found.result.standard_error, rel=0.05)
+    assert row.standard_error == pytest.approx(found.result.standard_error, rel=0.1)
 
 
 @pytest.mark.parametrize(

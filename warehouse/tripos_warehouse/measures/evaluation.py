@@ -246,6 +246,9 @@ def _row(measure: Measure, found: dict[str, Any], still: bool) -> MeasureRow:
         half_width=half,
         method=method if low is not None else None,
         reason=reason,
+        unseen=math.sqrt(max(0.0, (error or 0.0) ** 2 - float(found.get("shown") or 0.0) ** 2))
+        if "shown" in found
+        else 0.0,
         tried=(int(found["items that count"] or 0), int(found["all items"])) if "all items" in found else None,
     )
 

@@ -67,6 +67,8 @@ class MeasureRow:
     unread: UnreadScores | None = None
     """Of a headline measure: the scores whose reply could not be read, where there are any."""
 
+    unseen: float = 0.0
+    """The part of the standard error that cells hide whose items are all alike."""
     tried: tuple[int, int] | None = None
     """Of a chance of several tries: how many items have enough samples with a value, and of how many."""
 

@@ -98,6 +98,8 @@ class _Value:
     items: int
     why: str | None = None
     """Why its error is unknown however many items there are."""
+    unseen: float = 0.0
+    """The part of its error that no group shows: that of cells whose items are all alike."""
 
 
 Values = dict[tuple[Cell, str], _Value]
@@ -136,7 +138,8 @@ def remeasure(
         labels = tuple(dimension_label(plan, name, value) for name, value in zip(measure.by, cell, strict=True))
         why = reason or _cut_off(measure, a, b)
         still = _bounds_alike(plan, measure, cell, base)
-        difference = _with_error(base, cell, without, why, _ends(measure), bent, still)
+        unseen = math.hypot(a.unseen, b.unseen)
+        difference = _with_error(base, cell, without, why, _ends(measure), bent, still, unseen)
         found.append(Remeasured(labels, a.value, b.value, difference, _farthest(base, cell, without)))
     return found
 
@@ -182,7 +185,8 @@ def remeasure_cells(
             ]
             why = reason or _cut_off(measure, a, b)
             still = _bounds_alike(plan, measure, cell, base)
-            found[cell, first, second] = _with_error(base, cell, rest, why, _ends(measure), bent, still)
+            unseen = math.hypot(a.unseen, b.unseen)
+            found[cell, first, second] = _with_error(base, cell, rest, why, _ends(measure), bent, still, unseen)
     return found
 
 
@@ -271,9 +275,11 @@ def _with_error(
     ends: tuple[float, float] | None,
     bent: bool,
     still: bool,
+    unseen: float,
 ) -> StatisticResult:
     """Return a difference with its error. `bent`: chance alone may move what it is made of, the more so the fewer items
-    there are; the jackknife shows by how much (Quenouille 1956). `still`: items that are all alike bound it."""
+    there are; the jackknife shows by how much (Quenouille 1956). `still`: items that are all alike bound it. `unseen`
+    is the part of the error that leaving out groups does not show, since items of a cell are all alike."""
     if reason is not None:
         return base.without_interval(reason)
     if not without:
@@ -296,8 +302,12 @@ def _with_error(
         return base.without_interval(BY_CHANCE)
     carrying = squares**2 / float((moved**4).sum())
     df = min(many - 1.0, max(1.0, 3 * carrying - 4))
+    error = math.hypot(error, unseen)
     told = with_t(base, error, df) if ends is None else bounded(base, error, df, ends, null=0.0)
-    return with_test(told, told.p if p is None else p)
+    # Groups turned round know nothing of what is not seen.
+    if p is None or (unseen > ROUNDING and told.p is not None):
+        p = told.p if p is None else max(p, told.p or 0.0)
+    return with_test(told, p)
 
 
 def _bounds_alike(plan: Plan, measure: Measure, cell: Cell, difference: StatisticResult) -> bool:
@@ -379,7 +389,8 @@ def _mean(values: Sequence[_Value | None]) -> _Value:
     there = [each for each in values if each is not None]
     value = sum(each.value for each in there) / len(there)
     why = next((each.why for each in there if each.why is not None), None)
-    return _Value(value, sum(each.n for each in there), max(each.items for each in there), why)
+    unseen = math.hypot(*(each.unseen for each in there)) / len(there)
+    return _Value(value, sum(each.n for each in there), max(each.items for each in there), why, unseen)
 
 
 def _dealt_values(
@@ -412,7 +423,7 @@ def _values_without(half: Half, plan: Plan, measure: Measure, some: Sequence[int
         if row.value is not None:
             model, _, number = row.model.rpartition("\x1f") if apart else (row.model, "", some[0])
             why = row.reason if row.reason in UNKNOWN else None
-            found[int(number)][row.by, model] = _Value(row.value, row.n, row.items, why)
+            found[int(number)][row.by, model] = _Value(row.value, row.n, row.items, why, row.unseen)
     return found
 
 

@@ -90,7 +90,9 @@ def upper_bound(
     0.0487
     """
     bound = max((tail.quantile(level) for tail in _tails(found, farthest, end)), default=None)
-    return bound if bound is None or end is None else min(bound, end)
+    if bound is None or not math.isfinite(bound):
+        return end if bound is not None else None
+    return bound if end is None else min(bound, end)
 
 
 def p_of_above(
