@@ -16,6 +16,7 @@ from tests.warehouse.synthetic import Results, measured, single
 from tripos_compiler.plan import Plan
 from tripos_warehouse.measures import Half, MeasureRow, remeasure, remeasure_cells, remeasure_pairs
 from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.runs import find_run
 from tripos_warehouse.views.views import connect
 
 HEAD = """
@@ -202,5 +203,5 @@ def test_an_expectation_has_the_interval_of_its_measure(store: Store) -> None:
     plan = stored(store, scores)
     row = single(store, plan, "judges")
     with connect(store) as connection:
-        [outcome] = expected(connection, plan, plan.expectations[0], ["m"]).outcomes
+        [outcome] = expected(connection, plan, plan.expectations[0], find_run(connection)).outcomes
     assert (outcome.row.interval_low, outcome.row.interval_high) == (row.interval_low, row.interval_high)

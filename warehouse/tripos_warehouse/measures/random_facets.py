@@ -19,7 +19,7 @@ from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.measures.sql import keys_of_scores, scores_sql
 from tripos_warehouse.query import Connection, query_rows
 from tripos_warehouse.statistics import Floats, Ints, StatisticResult
-from tripos_warehouse.statistics.intervals import ROUNDING, generalized, mean_of_cells
+from tripos_warehouse.statistics.intervals import ONE_IN_A_CELL, ROUNDING, generalized, mean_of_cells
 
 Cell = tuple[Any, ...]
 Key = tuple[Any, ...]
@@ -51,7 +51,7 @@ def _facet(plan: Plan, found: StatisticResult, name: str) -> StatisticResult:
     if found.clusters is not None and found.clusters < 2:
         one = "one judge shows nothing of judges like it"
         return found.without_interval(one if judges else f"one value of `{name}` shows nothing of others like it")
-    if found.standard_error is None and found.df is None:
+    if found.reason == ONE_IN_A_CELL:
         one = "a part of it has one judge, and one shows nothing of judges like it"
         arm = f"a part of it has one value of `{name}`, and one shows nothing of others like it"
         return found.without_interval(one if judges else arm)
