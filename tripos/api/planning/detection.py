@@ -107,7 +107,7 @@ class Detection:
 
     @property
     def sentences(self) -> list[str]:
-        """What is detected, and what unevenness costs where it costs much.
+        """The differences that are detected, and the cost of unevenness if it is high.
 
         >>> print(Detection("quality", 198, False).sentences[0])  # doctest: +NORMALIZE_WHITESPACE
         198 items: a test detects a difference of 10 % of the scale of `quality` between two models on the same items,
@@ -309,7 +309,7 @@ class _Rows:
     scored: ScoredStep
     dims: tuple[str, ...]
     weighted: bool
-    """Whether metrics count with their weights."""
+    """True if metrics count with their weights."""
 
     def of(self, case: Case) -> dict[tuple[Any, ...], float]:
         """Return the weight of the case in each cell."""

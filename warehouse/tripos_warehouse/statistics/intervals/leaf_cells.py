@@ -44,11 +44,11 @@ class CellMeans:
     standard_error: float
     df: float
     contributions: Floats
-    """What each unit adds to `value`: they sum up to it."""
+    """The part of `value` that each unit adds: they sum up to it."""
     units: Ints
     """The units of each cell."""
     alike: bool
-    """Whether all units of all cells are alike, and no cell counts against another."""
+    """True if all units of all cells are alike, and no cell counts against another."""
 
 
 def cell_means(
