@@ -139,10 +139,9 @@ class Detection:
         if design.mean.single:
             cell, cells = design.cell(design.mean.single[0]), len(design.mean.single)
             if cells == 1:
-                return [f"`{self.measure}` will have no interval: its cell `{cell}` has one {counted}."]
-            return [
-                f"`{self.measure}` will have no interval: {cells:,} of its cells have one {counted}, as `{cell}` has."
-            ]
+                return [f"No test tells two models apart in `{self.measure}`: its cell `{cell}` has one {counted}."]
+            named = f"No test tells two models apart in `{self.measure}`"
+            return [f"{named}: {cells:,} of its cells have one {counted}, as `{cell}` has."]
         if design.mean.effective >= NOTABLE * self.items:
             return []
         worth = _number(design.mean.effective)
