@@ -456,10 +456,11 @@ def test_in_ci_a_row_with_a_margin_passes_only_if_it_is_shown(many: str, tripos:
 @pytest.mark.parametrize(
     ("margin", "code", "said"),
     [
-        ("0", "R0202", "0 is not above 0"),
-        ("-0.1", "R0202", "-0.1 is not above 0"),
-        ("nan", "R0202", "nan is not above 0"),
-        ("inf", "R0202", "inf is not above 0"),
+        ("0", "R0202", "0 is not a number above 0"),
+        ("-0.1", "R0202", "-0.1 is not a number above 0"),
+        ("nan", "R0202", "nan is not a number above 0"),
+        ("inf", "R0202", "inf is not a number above 0"),
+        ("=0.1", "R0202", "a name is missing before `=0.1`"),
         ("right=", "R0202", "it takes a number"),
         ("much", "R0202", "it takes a number"),
         ("right=9", "S0616", "within 9 any two values of `right` are alike: they differ by 9 at most"),

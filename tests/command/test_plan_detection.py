@@ -101,10 +101,13 @@ def test_items_of_many_elements_and_clusters_of_many_items_cost(folder: Path, tr
 def test_a_cell_of_one_item_is_told_before_anything_is_asked(folder: Path, tripos: Command) -> None:
     write(folder, "macro", {"a": 1, "b": 30})
     told = planned(tripos)
-    assert "`answer.macro` will have no interval: its cell `subject: a` has one item." in told
+    assert "No test tells two models apart in `answer.macro`: its cell `subject: a` has one item." in told
     assert "a test detects" not in told
     write(folder, "macro", {"a": 1, "b": 30, "c": 1})
-    assert "`answer.macro` will have no interval: 2 of its cells have one item, as `subject: a` has." in planned(tripos)
+    assert (
+        "No test tells two models apart in `answer.macro`: 2 of its cells have one item, as `subject: a` has."
+        in planned(tripos)
+    )
 
 
 def test_the_selection_is_what_counts(folder: Path, tripos: Command) -> None:

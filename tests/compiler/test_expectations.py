@@ -1,4 +1,4 @@
-"""What an `expect` compares: a figure or the difference of two, or an end of its interval, with which number."""
+"""Expectations of figures, of differences of two, and of ends of intervals, and the numbers they are compared with."""
 
 from __future__ import annotations
 

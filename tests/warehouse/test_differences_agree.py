@@ -10,7 +10,7 @@ from tests.lengths import sized
 from tests.unit_errors import turned_round
 from tests.warehouse.synthetic import Results
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures import Half, remeasure_pairs
+from tripos_warehouse.measures import Half, remeasure, remeasure_cells, remeasure_pairs
 from tripos_warehouse.statistics import StatisticResult
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect
@@ -29,6 +29,17 @@ scenario sums {
 measure half   = mean(right) / 2
 measure bare   = mean(long) * 2
 measure scaled = (mean(mark) - 1) / 4
+"""
+CELLS = """
+benchmark demo "1.0.0" { languages en }
+axis level { easy, middle, hard }
+role candidate compared
+scenario sums {
+  context level
+  ask answer by candidate { prompt "Add {{ level }}." }
+  score right = contains(answer.text, "4")
+}
+measure by_level = mean(right) by level
 """
 
 
@@ -101,3 +112,41 @@ def test_a_few_groups_that_carry_the_error_leave_few_degrees_of_freedom(store: S
     few = differences(store, plan, {"a2": uneven, "b2": flat})["bare"].df
     assert few is not None
     assert few < 3
+
+
+@pytest.mark.parametrize("seed", range(sized(6, 60)))
+def test_a_cell_is_compared_by_its_own_items_alone(store: Store, seed: int) -> None:
+    """Groups of items that are in other cells say nothing about a cell: two items that agree have a p-value of 0.5."""
+    random = np.random.default_rng([42, seed])
+    plan = plan_of(compile_text(CELLS))
+    results = Results(plan, models=("a", "b"))
+    apart: dict[str, list[float]] = {}
+    single = seed % 2 == 0  # no group has two items
+    sizes = {"easy": 2, "middle": int(random.integers(3, 9)), "hard": int(random.integers(4, 10)) if single else 60}
+    for level, items in sizes.items():
+        for number in range(items):
+            item = f"{level}{number:02}"
+            results.item("sums", item, axes={"level": level})
+            shares = (1.0, 0.0) if level == "easy" else (0.7, 0.4)
+            a, b = (float(random.random() < share) for share in shares)
+            results.add("sums", "right", item, a, model="a")
+            results.add("sums", "right", item, b, model="b")
+            apart.setdefault(level, []).append(a - b)
+    results.write(store)
+    names = sorted(item for _, item in results.items)
+    measure = plan.measures[0]
+    with connect(store) as connection:
+        cells = remeasure_cells(Half(connection, "demo", ("a", "b")), plan, measure, names)
+        one, other = (Half(connection, "demo", (model,)) for model in "ba")
+        rows = remeasure(one, other, plan, measure, names)
+    assert [row.difference for row in rows] == [cells[(row.labels[0],), "a", "b"] for row in rows]
+    for level in ("easy", "middle"):
+        found, values = cells[(level,), "a", "b"], np.array(apart[level])
+        assert agree(found)
+        assert found.p is not None
+        assert found.p >= 2.0 ** (1 - np.count_nonzero(values)) - 1e-9
+        if single:
+            assert found.p == pytest.approx(turned_round(list(values)))
+            error = np.std(values, ddof=1) / np.sqrt(len(values))
+            assert (found.standard_error or 0.0) == pytest.approx(error, abs=1e-9)
+    assert all(row.farthest == pytest.approx(np.abs(apart[row.labels[0]]).max()) for row in rows if single)

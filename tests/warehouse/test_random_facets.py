@@ -14,7 +14,7 @@ from tests.compiler.compiling import compile_text, plan_of
 from tests.lengths import sized
 from tests.warehouse.synthetic import Results, measured, single
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures import Half, MeasureRow, evaluate, remeasure, remeasure_cells, remeasure_pairs
+from tripos_warehouse.measures import Half, MeasureRow, remeasure, remeasure_cells, remeasure_pairs
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect
 
@@ -196,7 +196,6 @@ def test_models_are_paired_by_item_judge_and_prompt(store: Store, seed: int) -> 
 
 
 def test_an_expectation_has_the_interval_of_its_measure(store: Store) -> None:
-    from tripos_warehouse.measures.expectations import as_measure, outcome_of
 
     scores = drawn(300)
     plan = stored(store, scores)

@@ -68,7 +68,7 @@ def above_zero(text: str) -> float:
     """Return a number above 0."""
     value = float(text)
     if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
     return value
 
 
@@ -79,7 +79,9 @@ def margin(text: str) -> tuple[str | None, float]:
     ((None, 0.02), ('accuracy', 0.02))
     """
     name, given, number = text.rpartition("=")
-    return (name if given else None), above_zero(number)
+    if given and not name:
+        raise argparse.ArgumentTypeError(f"a name is missing before `{text}`")
+    return (name or None), above_zero(number)
 
 
 def length(text: str) -> float:

@@ -107,7 +107,7 @@ class Detection:
 
     @property
     def sentences(self) -> list[str]:
-        """What is detected, and what unevenness costs where it costs much.
+        """The differences that are detected, and the cost of unevenness if it is high.
 
         >>> print(Detection("quality", 198, False).sentences[0])  # doctest: +NORMALIZE_WHITESPACE
         198 items: a test detects a difference of 10 % of the scale of `quality` between two models on the same items,
@@ -139,10 +139,9 @@ class Detection:
         if design.mean.single:
             cell, cells = design.cell(design.mean.single[0]), len(design.mean.single)
             if cells == 1:
-                return [f"`{self.measure}` will have no interval: its cell `{cell}` has one {counted}."]
-            return [
-                f"`{self.measure}` will have no interval: {cells:,} of its cells have one {counted}, as `{cell}` has."
-            ]
+                return [f"No test tells two models apart in `{self.measure}`: its cell `{cell}` has one {counted}."]
+            named = f"No test tells two models apart in `{self.measure}`"
+            return [f"{named}: {cells:,} of its cells have one {counted}, as `{cell}` has."]
         if design.mean.effective >= NOTABLE * self.items:
             return []
         worth = _number(design.mean.effective)
@@ -309,7 +308,7 @@ class _Rows:
     scored: ScoredStep
     dims: tuple[str, ...]
     weighted: bool
-    """Whether metrics count with their weights."""
+    """True if metrics count with their weights."""
 
     def of(self, case: Case) -> dict[tuple[Any, ...], float]:
         """Return the weight of the case in each cell."""

@@ -290,8 +290,10 @@ def _interval(
     if function == "stdev" and error is not None and error > ROUNDING:
         return "log", *(deviation_interval(value, error, df, items) or (None, None))
     method = "jackknife" if function in JACKKNIFED else "t" if None in ends else "logit"
-    if error is None or error <= ROUNDING:
+    if error is None:
         return method, None, None
+    if error <= ROUNDING:
+        return _of_alike(found, value, ends)
     shown, down, up = (float(found[name] or 0.0) for name in ("shown", "down", "up"))
     low = high = value
     if shown <= ROUNDING:
@@ -308,6 +310,17 @@ def _interval(
             return method, None, None
         low, high = told.low, told.high
     return method, value - math.hypot(value - low, down), value + math.hypot(high - value, up)
+
+
+def _of_alike(found: Mapping[str, Any], value: float, ends: Ends) -> tuple[str, float | None, float | None]:
+    """Return the interval of a sum of cells whose items differ and come to the same, as those of a difference may: what
+    no unit shows has at most the share 1 − (α/2)^(1/m), and may lie at either end."""
+    units = float(found["effective items"] or 0)
+    if found.get("below") is None or found.get("reason") or found["is hidden"] or units <= 1 or None in ends:
+        return "exact", None, None
+    unseen = 1 - ((1 - CONFIDENCE) / 2) ** (1 / units)
+    low, high = (value + unseen * (end - value) for end in ends if end is not None)
+    return "exact", low, high
 
 
 def _drawn(found: Mapping[str, Any], still: bool) -> tuple[float | None, float | None]:

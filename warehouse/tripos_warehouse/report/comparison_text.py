@@ -131,7 +131,8 @@ def verdict(row: ComparedRow, tests: int = 1, decimals: int = 2) -> str:
             which = "cluster of items" if found.reason == ONE_CLUSTER else "item"
             return f"one {which} says nothing about the difference"
         if found.reason not in (None, ALIKE):
-            return f"{'no difference' if abs(apart) <= ROUNDING else f'{told} {size}'}; {found.reason}"
+            why = found.reason if "no interval" in found.reason else f"no interval: {found.reason}"
+            return f"{'no difference' if abs(apart) <= ROUNDING else f'{told} {size}'}; {why}"
         if abs(apart) <= ROUNDING:
             return f"no difference in any of {_count(found.n, 'pair')}"
         return f"{told} {size}, the same everywhere: no interval"
@@ -249,14 +250,15 @@ def _family_notes(comparison: Comparison) -> Iterable[str]:
     """Yield what p, q and bounds are corrected for."""
     yield "Intervals are of 95 %, each for itself."
     if comparison.tests > 1:
-        yield f"p is corrected over all {comparison.tests} figures of these tables (Holm)."
+        figures = "both" if comparison.tests == 2 else f"all {comparison.tests}"
+        yield f"p is corrected over {figures} figures of these tables (Holm)."
         yield "q is the false discovery rate among them (Benjamini and Hochberg)."
         yield "Differences are ruled out for all of them at once."
     names = ", ".join(comparison.first)
     if comparison.shares_level:
         level, part = (f"{each * 100:g}" for each in (LEVEL, LEVEL * HEADLINE_SHARE))
         first = f"The headline is tested first, with {part} of the {level} %"
-        yield f"{first}; until it is settled, others have the rest: {names}"
+        yield f"{first}, and other figures with the rest until it is significant: {names}"
     elif len(comparison.first) > 1:
         yield f"The headline is tested first, in this order: {names}"
     if comparison.margins:
@@ -278,7 +280,7 @@ def _estimated_as_one(comparison: Comparison) -> tuple[str, ...]:
 
 
 def _signed(value: float | None, decimals: int) -> str:
-    return NOTHING if value is None else f"{value:+.{decimals}f}"
+    return NOTHING if value is None else f"{value:+z.{decimals}f}"
 
 
 def _figure(value: float | None, decimals: int) -> str:

@@ -133,7 +133,10 @@ def _expectation(reading: FigureContext, condition: Syntax) -> Expectation | Non
     match condition:
         case Group(arguments=(Argument(name=None, elements=(inner,)),)):
             return _expectation(reading, inner)
-        case BinaryExpr(operator="and"):
+        case (
+            BinaryExpr(operator="and")
+            | BinaryExpr(operator="<" | "<=" | ">" | ">=", left=BinaryExpr(operator="<" | "<=" | ">" | ">="))
+        ):
             reading.error("E0106", "this expects several things", condition.span, "write an `expect` for each")
             return None
         case BinaryExpr(operator=operator, left=left, right=right) if operator in MIRRORED:

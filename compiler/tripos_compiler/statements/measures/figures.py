@@ -75,7 +75,7 @@ def read_figure(reading: FigureContext, syntax: Syntax) -> TypedFigure | None:
         case CallExpr(function=Name(text=text)) if is_arithmetic(syntax):
             return _function(reading, syntax, text)
         case CallExpr(function=Name(text=text)) if text in INTERVAL_ENDS:
-            message = f"`{text}` takes an end of an interval, which is no figure"
+            message = f"`{text}(…)` is an end of an interval, and no figure"
             help_ = f"it stands alone on one side of an `expect`: `expect {text}(MEASURE) >= NUMBER`"
             reading.error("E0301", message, syntax.span, help_)
             return None

@@ -108,7 +108,7 @@ def _why_not(reading: FigureContext, name: str, kind: str, leaf: Leaf) -> tuple[
             return f"nobody judges {operand.shown}: it is computed", "name what a judge gives"
         others = [judge for judge in operand.judges if judge != name]
         if others:
-            return f"{operand.shown} is given by `{others[0]}`", "take the mean of what one role gives"
+            return f"{operand.shown} is given by `{others[0]}`, not by `{name}`", "take the mean of what one role gives"
         if program.roles[name].kind != "panel":
             told = f"`{name}` is a single role, and one judge shows nothing of others"
             return told, f"let several grade: `role {name} panel`"

@@ -1,11 +1,11 @@
 """How a measure of any kind differs between two results: taken again and again by its own SQL, without some items.
 
-The shared items, those of a cluster together, are dealt into groups. With the difference D of both sides over all of
-them, and D(g) over those outside of group g, the variance of D is (G - 1) / G times the sum of (D(g) - mean of D(g))²
-(the jackknife that deletes groups: Shao and Wu 1989; with a group for each cluster, Quenouille's and Tukey's). Where a
-few groups carry the error, as those with the items of a small cell do, it is known as badly as from so few: with K the
-square of the sum of squares over the sum of fourth powers, which is about (G + 2) / 3 of alike groups, there are
-3 K - 4 degrees of freedom, and G - 1 at most.
+The shared items, those of a cluster together, are dealt into groups. For each cell, only the G groups count that have
+items of it. With the difference D of both sides over all of them, and D(g) over those outside of group g, the variance
+of D is (G - 1) / G times the sum of (D(g) - mean of D(g))² (the jackknife that deletes groups: Shao and Wu 1989; with a
+group for each cluster, Quenouille's and Tukey's). Where a few groups carry the error, as those with the items of a
+small cell do, it is known as badly as from so few: with K the square of the sum of squares over the sum of fourth
+powers, which is about (G + 2) / 3 of alike groups, there are 3 K - 4 degrees of freedom, and G - 1 at most.
 An item leaves both sides at once, so the difficulty of items cancels out, as in a mean of paired differences. What
 grows with the items, as a sum does, is brought back to the size of the whole before (`degree`).
 """
@@ -45,6 +45,7 @@ from tripos_warehouse.measures.sql import BY_CHANCE, CUT_OFF, ROOT_OF_ZERO, sql_
 from tripos_warehouse.query import Connection
 from tripos_warehouse.statistics import StatisticResult
 from tripos_warehouse.statistics.intervals import ALIKE, ROUNDING, bounded, flipped_p, with_t, with_test
+from tripos_warehouse.statistics.ratings import Floats
 from tripos_warehouse.views import clusters_of, dimension_label
 
 MOST_GROUPS = 20
@@ -134,13 +135,14 @@ def remeasure(
     without = [_differences(one, two, a, b) for a, b in zip(without_a, without_b, strict=True)]
     found = []
     for cell, (a, b) in whole.items():
+        rest = _of_groups_in(cell, (a, b), without)
         base = StatisticResult(b.value - a.value, n=min(a.n, b.n), clusters=min(a.items, b.items))
         labels = tuple(dimension_label(plan, name, value) for name, value in zip(measure.by, cell, strict=True))
         why = reason or _cut_off(measure, a, b)
         still = _bounds_alike(plan, measure, cell, base)
         unseen = math.hypot(a.unseen, b.unseen)
-        difference = _with_error(base, cell, without, why, _ends(measure), bent, still, unseen)
-        found.append(Remeasured(labels, a.value, b.value, difference, _farthest(base, cell, without)))
+        difference = _with_error(base, cell, rest, why, _ends(measure), bent, still, unseen)
+        found.append(Remeasured(labels, a.value, b.value, difference, _farthest(base, cell, rest)))
     return found
 
 
@@ -180,9 +182,10 @@ def remeasure_cells(
                 continue
             b, a = (whole[key] for key in ends)
             base = StatisticResult(a.value - b.value, n=min(a.n, b.n), clusters=min(a.items, b.items))
-            rest = [
+            both = [
                 {cell: (each[ends[0]], each[ends[1]])} if all(key in each for key in ends) else {} for each in without
             ]
+            rest = _of_groups_in(cell, (whole[ends[0]], whole[ends[1]]), both)
             why = reason or _cut_off(measure, a, b)
             still = _bounds_alike(plan, measure, cell, base)
             unseen = math.hypot(a.unseen, b.unseen)
@@ -267,6 +270,19 @@ def _threes(half: Half, plan: Plan, measure: Measure, items: Sequence[str]) -> T
         return three_by_cell(half.connection, plan, measure)
 
 
+def _of_groups_in(
+    cell: Cell, whole: tuple[_Value, _Value], without: Sequence[Mapping[Cell, tuple[_Value, _Value]]]
+) -> Sequence[Mapping[Cell, tuple[_Value, _Value]]]:
+    """Return what is left without each group that has items of a cell. The others change nothing when they leave, and
+    would pass for groups that all say what the cell says."""
+    return [each for each in without if cell not in each or any(map(_is_moved, whole, each[cell]))]
+
+
+def _is_moved(whole: _Value, rest: _Value) -> bool:
+    same = (whole.items, whole.n) == (rest.items, rest.n)
+    return not (same and math.isclose(whole.value, rest.value, rel_tol=ROUNDING, abs_tol=ROUNDING))
+
+
 def _with_error(
     base: StatisticResult,
     cell: Cell,
@@ -292,8 +308,11 @@ def _with_error(
     squares = float((moved**2).sum())
     error = math.sqrt((many - 1) / many * squares)
     value = base.value or 0.0
-    # What each group adds to the difference: the pseudo-values of Tukey (1958), moved to add up to it.
-    p = flipped_p(value / many + (many - 1) / many * moved)
+    shares = _shares(base, cell, without)
+    if shares is None:  # the pseudo-values of Tukey (1958), moved to add up to the difference
+        p = flipped_p(value / many + (many - 1) / many * moved)
+    else:  # those of groups of any size, each times its share (Busing, Meijer and van der Leeden 1999)
+        p = flipped_p(value - (1 - shares) * differences)
     if error <= ROUNDING:
         within = bounded(base, 0.0, many - 1, ends) if still and ends is not None else base
         told = within if within.low is not None else base.without_interval(ALIKE)
@@ -308,6 +327,15 @@ def _with_error(
     if p is None or (unseen > ROUNDING and told.p is not None):
         p = told.p if p is None else max(p, told.p or 0.0)
     return with_test(told, p)
+
+
+def _shares(
+    base: StatisticResult, cell: Cell, without: Sequence[Mapping[Cell, tuple[_Value, _Value]]]
+) -> Floats | None:
+    """Return the share of the items of a cell that each group has; None if these do not add up to all of them."""
+    rest = np.array([min(value.items for value in each[cell]) for each in without], dtype=float)
+    shares = 1 - rest / (base.clusters or 1)
+    return None if np.any(shares <= 0) or abs(float(shares.sum()) - 1) > ROUNDING else shares
 
 
 def _bounds_alike(plan: Plan, measure: Measure, cell: Cell, difference: StatisticResult) -> bool:
@@ -329,11 +357,14 @@ def _bounds_alike(plan: Plan, measure: Measure, cell: Cell, difference: Statisti
 def _farthest(
     base: StatisticResult, cell: Cell, without: Sequence[Mapping[Cell, tuple[_Value, _Value]]]
 ) -> float | None:
-    """Return the largest difference of a group: its pseudo-value G D − (G − 1) D(g) (Tukey 1958)."""
+    """Return the largest difference of a group: its pseudo-value G D − (G − 1) D(g) (Tukey 1958), with the items of
+    all groups by those of this one for G."""
     if not without or any(cell not in each for each in without):
         return None
-    many, whole = len(without), base.value or 0.0
-    return max(abs(many * whole - (many - 1) * (b.value - a.value)) for a, b in (each[cell] for each in without))
+    whole, shares = base.value or 0.0, _shares(base, cell, without)
+    times = 1 / shares if shares is not None else np.full(len(without), float(len(without)))
+    differences = np.array([b.value - a.value for a, b in (each[cell] for each in without)])
+    return float(np.abs(times * whole - (times - 1) * differences).max())
 
 
 def _cut_off(measure: Measure, *values: _Value) -> str | None:

@@ -310,7 +310,7 @@ def figure_query(parts: Parts, node: FigureTables) -> str:
 select {columns(node.dims, "c")}, c.value, case when {known} and c.value is not null then e.error end as standard_error,
   e.shown, coalesce(e.df, 0) as df, coalesce(e.items, 0) as items, c.n, c.total,
   coalesce(c.reason, {hidden}) as reason, {known} as "is known", e.units as "effective items", e.down, e.up,
-  e.below, e.above, e.shares as "its shares"{told}
+  e.below, e.above, e."is hidden", e.shares as "its shares"{told}
 from {node.cells} as c left join {error} as e on {same("c", "e", node.dims)}
 order by all
 """

@@ -44,13 +44,13 @@ class CellMeans:
     standard_error: float
     df: float
     contributions: Floats
-    """What each unit adds to `value`: they sum up to it."""
+    """The part of `value` that each unit adds: they sum up to it."""
     units: Ints
     """The units of each cell."""
     effective: float
     """How many units that weigh alike would say as much (Kish 1965)."""
     alike: bool
-    """Whether all units of all cells are alike, and no cell counts against another."""
+    """True if all units of all cells are alike, and no cell counts against another."""
 
 
 def cell_means(
