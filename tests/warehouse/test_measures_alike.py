@@ -63,3 +63,12 @@ def test_no_truth_outside_of_it_makes_both_sides_alike_more_often_than_it_says(r
     beyond = reach * one + (1 - reach) * other > UNSEEN
     seen = ((1 - one) * (1 - other)) ** 6
     assert 0 < seen[beyond].max() < 0.025
+
+
+def test_a_difference_in_which_no_item_differs_has_the_interval_of_what_none_shows(store: Store) -> None:
+    """Items differ from each other, and each is as right in one arm as in the other."""
+    replies = {(f"i{item:02}", 0, arm): (float(item % 3 > 0), 7.0) for item in range(10) for arm in ("none", "some")}
+    [gap] = rows_of(store, replies)["gap"]
+    assert (gap.value, gap.method) == (0, "exact")
+    unseen = 1 - 0.025 ** (1 / 10)
+    assert [gap.interval_low, gap.interval_high] == pytest.approx([-unseen, unseen])
