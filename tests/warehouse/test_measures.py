@@ -457,8 +457,8 @@ def test_agreement_of_judges_is_that_of_the_statistics_with_the_error_of_the_jac
     row = single(store, plan, "it")
     assert row.value == pytest.approx(expected)
     assert row.standard_error is not None
-    if function == "cohen_kappa":  # marks that are rare enlarge it
-        assert error < row.standard_error < 3 * error
+    if function in ("cohen_kappa", "krippendorff_alpha"):  # few marks that are rare have most of it
+        assert error <= row.standard_error * (1 + 1e-9) < 3 * error
     else:
         assert row.standard_error == pytest.approx(error)
     assert (row.by, row.items, row.n, row.method) == (("CLAR",), 25, 75, "jackknife")

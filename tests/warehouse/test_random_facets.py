@@ -14,7 +14,8 @@ from tests.compiler.compiling import compile_text, plan_of
 from tests.lengths import sized
 from tests.warehouse.synthetic import Results, measured, single
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures import Half, MeasureRow, remeasure, remeasure_cells, remeasure_pairs
+from tripos_warehouse.measures import Half, MeasureRow, evaluate, remeasure, remeasure_cells, remeasure_pairs
+from tripos_warehouse.measures.expectations import as_measure, outcome_of
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect
 
