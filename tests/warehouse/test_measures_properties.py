@@ -68,7 +68,7 @@ def _rounded(row: MeasureRow) -> MeasureRow:
 def known(store: Store, plan: Plan) -> dict[tuple[str, str, tuple[object, ...]], MeasureRow]:
     results(plan).write(store)
     found = figures(store, plan)
-    assert {row.method for row in found.values()} >= {"t", "jackknife", "bootstrap"}
+    assert {row.method for row in found.values()} >= {"log", "jackknife", "bootstrap"}
     return found
 
 

@@ -55,6 +55,8 @@ JUMPING = frozenset(("median", "min", "max"))
 VIEWS = ("scores", "columns", "comparisons")
 """The views that the SQL of measures reads, and that have rows of one item each, and of one model or, of comparisons,
 two."""
+KNOWN = 1e6
+"""The degrees of freedom of an error that no data show."""
 DEALT = "items dealt"
 WHOLE = -1
 """The number that leaves out no group."""
@@ -313,14 +315,18 @@ def _with_error(
         p = flipped_p(value / many + (many - 1) / many * moved)
     else:  # those of groups of any size, each times its share (Busing, Meijer and van der Leeden 1999)
         p = flipped_p(value - (1 - shares) * differences)
-    if error <= ROUNDING:
+    if error <= ROUNDING and unseen <= ROUNDING:
         within = bounded(base, 0.0, many - 1, ends) if still and ends is not None else base
         told = within if within.low is not None else base.without_interval(ALIKE)
         return with_test(told, 2.0 ** (1 - many) if p is None else p)
     if bent and abs((many - 1) * (float(differences.mean()) - value)) > MOST_MOVED * error:
         return base.without_interval(BY_CHANCE)
-    carrying = squares**2 / float((moved**4).sum())
-    df = min(many - 1.0, max(1.0, 3 * carrying - 4))
+    df = KNOWN
+    if error > ROUNDING:
+        carrying = squares**2 / float((moved**4).sum())
+        df = min(many - 1.0, max(1.0, 3 * carrying - 4))
+        # Degrees of freedom are lacking for what groups show alone (Satterthwaite 1946).
+        df = min(df * (1 + (unseen / error) ** 2) ** 2, KNOWN)
     error = math.hypot(error, unseen)
     told = with_t(base, error, df) if ends is None else bounded(base, error, df, ends, null=0.0)
     # Groups turned round know nothing of what is not seen.
