@@ -125,6 +125,7 @@ def remeasure(
         return _remeasure_faceted(one, two, plan, measure, items)
     groups, power = _groups(items, clusters_of(two.connection, plan), seed), degree(plan, measure.figure)
     bent = any(map(of_formula, aggregates(plan, measure.figure)))
+    several = len(list(aggregates(plan, measure.figure))) > 1  # of one, pairs of items show what differs
     reason = JUMPS if _jumps(plan, measure) else GROWS_IN_PART if power is None else None
     wanted = range(len(groups)) if len(groups) > 1 and reason is None else range(0)
     try:
@@ -142,7 +143,7 @@ def remeasure(
         labels = tuple(dimension_label(plan, name, value) for name, value in zip(measure.by, cell, strict=True))
         why = reason or _cut_off(measure, a, b)
         still = _bounds_alike(plan, measure, cell, base)
-        unseen = math.hypot(a.unseen, b.unseen)
+        unseen = math.hypot(a.unseen, b.unseen) if several else 0.0
         difference = _with_error(base, cell, rest, why, _ends(measure), bent, still, unseen)
         found.append(Remeasured(labels, a.value, b.value, difference, _farthest(base, cell, rest)))
     return found
@@ -170,6 +171,7 @@ def remeasure_cells(
         return _remeasure_faceted_cells(half, plan, measure, items)
     groups, power = _groups(items, clusters_of(half.connection, plan), seed), degree(plan, measure.figure)
     bent = any(map(of_formula, aggregates(plan, measure.figure)))
+    several = len(list(aggregates(plan, measure.figure))) > 1  # of one, pairs of items show what differs
     reason = JUMPS if _jumps(plan, measure) else GROWS_IN_PART if power is None else None
     wanted = range(len(groups)) if len(groups) > 1 and reason is None else range(0)
     try:
@@ -190,7 +192,7 @@ def remeasure_cells(
             rest = _of_groups_in(cell, (whole[ends[0]], whole[ends[1]]), both)
             why = reason or _cut_off(measure, a, b)
             still = _bounds_alike(plan, measure, cell, base)
-            unseen = math.hypot(a.unseen, b.unseen)
+            unseen = math.hypot(a.unseen, b.unseen) if several else 0.0
             found[cell, first, second] = _with_error(base, cell, rest, why, _ends(measure), bent, still, unseen)
     return found
 
