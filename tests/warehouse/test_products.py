@@ -25,7 +25,7 @@ from tests.bench.aggregate_coverage import (
 from tests.bench.coverage import FEWEST
 from tests.lengths import sized, spread
 from tripos_warehouse.measures import MeasureRow, evaluate
-from tripos_warehouse.statistics.intervals.products import DIVISOR_MAY_BE_0, Factor, product_interval
+from tripos_warehouse.statistics.intervals.log_scale import DIVISOR_MAY_BE_0, Factor, product_interval
 
 DRAWS = sized(12, 100)
 Written = dict[str, str]

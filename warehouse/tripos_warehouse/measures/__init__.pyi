@@ -59,7 +59,6 @@ from .differences.sharpening import (
     find_sharpening as find_sharpening,
 )
 from .evaluation import (
-    CONFIDENCE as CONFIDENCE,
     evaluate as evaluate,
     evaluate_or_tell as evaluate_or_tell,
     has_people_apart as has_people_apart,

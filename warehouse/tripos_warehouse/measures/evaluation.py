@@ -27,9 +27,9 @@ from tripos_warehouse.measures.gaps import why_missing
 from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable
 from tripos_warehouse.measures.products import log_of_product, product_of, product_rows, rows_of_cells, unnamed
 from tripos_warehouse.measures.random_facets import generalized_rows
-from tripos_warehouse.measures.sql import CORRELATED, graders_of, has_apart, sql_of
+from tripos_warehouse.measures.sql import JACKKNIFED, graders_of, has_apart, sql_of
 from tripos_warehouse.query import Connection, query_rows
-from tripos_warehouse.statistics import StatisticResult, t_quantile
+from tripos_warehouse.statistics import CONFIDENCE, StatisticResult, t_quantile, two_sided
 from tripos_warehouse.statistics.intervals import (
     ONE_CLUSTER,
     ONE_CLUSTER_IN_A_CELL,
@@ -43,15 +43,13 @@ from tripos_warehouse.statistics.intervals import (
 )
 from tripos_warehouse.views import dimension_place, sums_with
 
-CONFIDENCE = 0.95
-JACKKNIFED = CORRELATED - {"bradley_terry", "self_preference"}
 NO_MORE_THAN_ROUNDING = 1e-12
 """What rounding leaves of a value of 0 between bounds that are about 1 apart."""
 REACH = 2.0
 """How many times the excess of a figure over what chance has no part in its interval reaches further."""
 ITEMS_ALIKE = "items do not differ: nothing shows the error"
 NO_ERROR = "nothing shows the error of what it is made of"
-OF_ONE = (None, ONE_ITEM, ONE_IN_A_CELL)
+SINGLE_ITEM_REASONS = (None, ONE_ITEM, ONE_IN_A_CELL)
 """Reasons for which shares still have their exact interval."""
 OF_CLUSTERS = {ONE_ITEM: ONE_CLUSTER, ONE_IN_A_CELL: ONE_CLUSTER_IN_A_CELL}
 """The reasons of a figure whose items were drawn together."""
@@ -275,7 +273,7 @@ def _interval(
     figure = measure.figure
     items, df = int(found["items"] or 0), float(found["df"] or 0)
     function = figure.function if isinstance(figure, Aggregate) and not of_formula(figure) else None
-    if found.get("its shares") and found.get("reason") in OF_ONE:
+    if found.get("its shares") and found.get("reason") in SINGLE_ITEM_REASONS:
         of_each = [(each["weight"], each["share"], each["items"]) for each in found["its shares"]]
         below, above = of_shares(*zip(*of_each, strict=True))
         return "exact", value - below, value + above
@@ -293,7 +291,7 @@ def _interval(
     if error is None:
         return method, None, None
     if error <= ROUNDING:
-        return _of_alike(found, value, ends)
+        return _alike_interval(found, value, ends)
     shown, down, up = (float(found[name] or 0.0) for name in ("shown", "down", "up"))
     low = high = value
     if shown <= ROUNDING:
@@ -312,15 +310,14 @@ def _interval(
     return method, value - math.hypot(value - low, down), value + math.hypot(high - value, up)
 
 
-def _of_alike(found: Mapping[str, Any], value: float, ends: Ends) -> tuple[str, float | None, float | None]:
+def _alike_interval(found: Mapping[str, Any], value: float, ends: Ends) -> tuple[str, float | None, float | None]:
     """Return the interval of a sum of cells whose items differ and come to the same, as those of a difference may: what
     no unit shows has at most the share 1 − (α/2)^(1/m), and may lie at either end."""
     units = float(found["effective items"] or 0)
     if found.get("below") is None or found.get("reason") or found["is hidden"] or units <= 1 or None in ends:
         return "exact", None, None
-    unseen = 1 - ((1 - CONFIDENCE) / 2) ** (1 / units)
-    low, high = (value + unseen * (end - value) for end in ends if end is not None)
-    return "exact", low, high
+    alike = bounded(StatisticResult(value), 0.0, 1, (ends[0], ends[1]), units=units)  # type: ignore[arg-type]
+    return "exact", alike.low, alike.high
 
 
 def _drawn(found: Mapping[str, Any], still: bool) -> tuple[float | None, float | None]:
@@ -366,7 +363,7 @@ def _longer(value: float | None, low: float | None, high: float | None) -> float
 
 def _half_width(standard_error: float | None, df: float) -> float | None:
     """Return values that are all alike have an error of zero, which is no measure of it: then there is no interval."""
-    quantile = t_quantile((1 + CONFIDENCE) / 2, df)
+    quantile = t_quantile(two_sided(CONFIDENCE), df)
     if quantile is None or standard_error is None or standard_error <= ROUNDING:
         return None
     return quantile * standard_error

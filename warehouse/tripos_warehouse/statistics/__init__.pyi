@@ -18,6 +18,7 @@ from .found import (
     StatisticResult as StatisticResult,
 )
 from .quantiles import (
+    CONFIDENCE as CONFIDENCE,
     t_quantile as t_quantile,
     two_sided as two_sided,
 )

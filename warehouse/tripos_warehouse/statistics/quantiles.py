@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
+CONFIDENCE = 0.95
+"""The confidence of the intervals of measures."""
+
 
 def t_quantile(p: float | None, df: float | None) -> float | None:
     """Return the `p` quantile of Student's t with `df` degrees of freedom; `None` where `df` < 1 or one is missing.

@@ -24,8 +24,9 @@ from tripos_compiler.plan import (
     Score,
     Template,
 )
-from tripos_warehouse.measures import CONFIDENCE, SEQUENCE, MeasureRow, as_told, evaluate, mean_of_run
+from tripos_warehouse.measures import SEQUENCE, MeasureRow, as_told, evaluate, mean_of_run
 from tripos_warehouse.query import Connection
+from tripos_warehouse.statistics import CONFIDENCE
 from tripos_warehouse.statistics.intervals import mean_of_cells
 from tripos_warehouse.views import RunRecord
 

@@ -23,6 +23,7 @@ from .parts import (
 )
 from .scales import (
     CORRELATED as CORRELATED,
+    JACKKNIFED as JACKKNIFED,
 )
 from .score_rows import (
     keys_of_scores as keys_of_scores,

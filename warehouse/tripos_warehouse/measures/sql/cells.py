@@ -14,7 +14,7 @@ from dataclasses import replace
 from tripos_compiler.plan import Aggregate, Missing
 from tripos_compiler.source import dataclass
 from tripos_warehouse.measures.sql.bootstrap import EACH_DRAW, collected_draws, draws_of
-from tripos_warehouse.measures.sql.influences import carried, precision
+from tripos_warehouse.measures.sql.influences import combined_leaves, precision
 from tripos_warehouse.measures.sql.parts import Cut, Parts, columns, ordered, same
 from tripos_warehouse.measures.sql.tables import OF_ONE_CELL, FigureTables, counted_once, over_cells
 from tripos_warehouse.sql import text as quoted
@@ -92,7 +92,7 @@ group by {group}""",
         )
         counted_here = "c.weight <> 0" if figure.function in OF_ONE_CELL else "c.value is not null"
         source = f"from {inner.leaves} as l join {weighed} as c on {same('l', 'c', inner.dims)}\n  where {counted_here}"
-        leaves = carried(self.parts, cut.dims, [("c.weight", source)])
+        leaves = combined_leaves(self.parts, cut.dims, [("c.weight", source)])
         drawn = None
         if inner.drawn is not None:
             drawn = self._draws(f"select {columns(inner.dims)}, {EACH_DRAW} from {inner.drawn}")

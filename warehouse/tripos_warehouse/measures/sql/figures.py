@@ -28,7 +28,7 @@ from tripos_warehouse.measures.sql.derivatives import (
     PartSql,
     reason_sql,
 )
-from tripos_warehouse.measures.sql.influences import carried, precision
+from tripos_warehouse.measures.sql.influences import combined_leaves, precision
 from tripos_warehouse.measures.sql.labels import LABELS, corrected_sql
 from tripos_warehouse.measures.sql.means import Sums, no_sums
 from tripos_warehouse.measures.sql.parts import Cut, Parts, columns, renamed, same
@@ -259,7 +259,7 @@ from {base} as base
             )
             for term in terms
         ]
-        leaves = carried(self.parts, cut.dims, through)
+        leaves = combined_leaves(self.parts, cut.dims, through)
         bends = not value.is_straight or any(term.node.bends for term in terms)
         return FigureTables(
             cells,

@@ -39,6 +39,7 @@ from tripos_warehouse.measures.sql.parts import Parts, columns, ordered, same
 from tripos_warehouse.measures.sql.tables import IS_ITEM, FigureTables
 from tripos_warehouse.sql import name as named, text as quoted
 from tripos_warehouse.statistics.intervals import ONE_ITEM
+from tripos_warehouse.statistics.quantiles import CONFIDENCE, two_sided, z_quantile
 
 ONE_HEAVY = "one item has nearly all the weight"
 LEAST_FREEDOM = 0.02
@@ -52,9 +53,9 @@ CONSTANTS = ("items", "aggregate", "sigma", "root", "unseen", "share", "below", 
 """What a leaf cell has: its units; the aggregate that it is of; σ; √κ; the share that units may have which none of
 them shows, where all are alike, NULL where nothing is known of it then, and else 0; the value where the cell is a share
 of independent units; and how far the value lies above the low end of its scale, and below the high one."""
-TAIL = 0.025
-"""The chance of missing what is not seen, at either end of an interval of 95 %."""
-NORMAL = 1.96
+TAIL = round(1 - two_sided(CONFIDENCE), 12)
+"""The chance of missing what is not seen, at either end of an interval."""
+NORMAL = z_quantile(two_sided(CONFIDENCE))
 """The quantile of the normal distribution there."""
 
 
@@ -101,7 +102,9 @@ def leaf_tables(
     unseen = "0"
     if not leaf.exact:
         shown = leaf.scale is not None and leaf.scale.shows
-        bound = f"case when low is not null and high is not null then 1 - {TAIL} ** s2 end" if shown else "NULL::double"
+        bound = (
+            f"case when low is not null and high is not null then 1 - {TAIL!r} ** s2 end" if shown else "NULL::double"
+        )
         unseen = f"case when alike then {bound} else 0 end"
     leaves = parts.add(
         "leaves",
@@ -169,7 +172,7 @@ from (
 )"""
 
 
-def carried(parts: Parts, dims: tuple[str, ...], through: Sequence[tuple[str, str]]) -> str:
+def combined_leaves(parts: Parts, dims: tuple[str, ...], through: Sequence[tuple[str, str]]) -> str:
     """Return the leaf cells of a figure, from those of what it is made of: for each part its derivative in SQL, and the
     `from` that joins the cells of the figure, `c`, with the leaf cells of the part, `l`."""
     every = "\nunion all\n".join(
@@ -191,8 +194,14 @@ group by {columns(dims)}, leaf""",
 
 
 def _joined(node: FigureTables, leaves: str) -> str:
-    """Return the `from` of the leaf cells of a figure, `l`, with the influences on them, `i`."""
+    """Return the `from` of the leaf cells of a figure, `l`, with the influences on them, `i`.
+
+    A leaf cell may stand in several tables, as that of a slice does in the table of all cells: each unit counts once.
+    """
     every = " union all ".join(f"from {each}" for each in node.influences)
+    if len(node.influences) > 1:
+        once = "min(influence) as influence, min(weight) as weight"
+        every = f"select leaf, cluster_id, {once} from ({every}) group by leaf, cluster_id"
     return f"from {leaves} as l join ({every}) as i on l.leaf = i.leaf"
 
 
@@ -229,31 +238,31 @@ window alike as (partition by {group}, aggregate order by sigma, items
         )
         spreads["of one spread"] = "l.slope * i.weight * l.pooled"
     squares = {name: f"({each}) ** 2" for name, each in spreads.items()}
-    told = {f"spread {name}": each for name, each in squares.items()}
-    told |= {f"known {name}": f"{each} * l.root" for name, each in squares.items()}
-    told |= {"weight": "abs(l.slope * i.weight)", "leaves": "(l.slope <> 0)::integer"}
+    summed = {f"spread {name}": each for name, each in squares.items()}
+    summed |= {f"known {name}": f"{each} * l.root" for name, each in squares.items()}
+    summed |= {"weight": "abs(l.slope * i.weight)", "leaves": "(l.slope <> 0)::integer"}
     influence, grouped = "l.slope * i.influence", ""
     if not node.is_leaf:  # a unit is in several leaf cells
-        influence, told = ordered("sum", influence), {name: f"sum({each})" for name, each in told.items()}
+        influence, summed = ordered("sum", influence), {name: f"sum({each})" for name, each in summed.items()}
         grouped = f"\ngroup by {columns(node.dims, 'l')}, i.cluster_id"
-    of_unit = ", ".join([f"{influence} as influence", *(f'{each} as "{name}"' for name, each in told.items())])
+    of_unit = ", ".join([f"{influence} as influence", *(f'{each} as "{name}"' for name, each in summed.items())])
     units = parts.add(
         "units", f"""select {columns(node.dims, "l")}, i.cluster_id, {of_unit}\n{_joined(node, pooled)}{grouped}"""
     )
     ends = {"below": ("below", "above"), "above": ("above", "below")}
-    scaled = ", ".join(
+    distances = ", ".join(
         f"""case when bool_and({one} is not null and {other} is not null)
     then {ordered("sum", f"abs(slope) * case when slope > 0 then {one} else {other} end")} end as {one}"""
         for one, other in ends.values()
     )
-    moved = {
+    unseen_squares = {
         name: f"(slope * unseen * case when slope > 0 then {one} else {other} end) ** 2"
         for name, (one, other) in (("down", ends["below"]), ("up", ends["above"]))
     }
-    reaches = ", ".join(f"sqrt(coalesce({ordered('sum', each)}, 0)) as {name}" for name, each in moved.items())
+    reaches = ", ".join(f"sqrt(coalesce({ordered('sum', each)}, 0)) as {name}" for name, each in unseen_squares.items())
     leaves = parts.add(
         "leaves",
-        f"""select {group}, {scaled}, {reaches}, bool_or(unseen is null) as hidden,
+        f"""select {group}, {distances}, {reaches}, bool_or(unseen is null) as hidden,
   case when bool_and(share is not null)
     then list({{'weight': slope, 'share': share, 'items': items}} order by slope, share, items) end as shares
 from {node.leaves}

@@ -11,14 +11,17 @@ from tripos_warehouse.measures.sql.influences import Scale
 from tripos_warehouse.measures.sql.parts import Cut
 from tripos_warehouse.sql import text as quoted
 
-CORRELATED = frozenset(
+JACKKNIFED = frozenset(
     (
-        *("kendall_w", "krippendorff_alpha", "kendall_tau", "spearman", "bradley_terry", "self_preference"),
-        *("cohen_kappa", "quadratic_kappa", "gwet_ac1", "gwet_ac2", "mcc", "ece", "auroc", "length_controlled"),
+        *("kendall_w", "krippendorff_alpha", "kendall_tau", "spearman"),
+        *("cohen_kappa", "quadratic_kappa", "gwet_ac1", "gwet_ac2", "mcc"),
+        *("ece", "auroc", "length_controlled"),
     )
 )
+"""Aggregates whose influences are found by leaving out items."""
+CORRELATED = JACKKNIFED | {"bradley_terry", "self_preference"}
 """Aggregates that are no means over items: where all items are alike, nothing says how far another could move them."""
-ABOVE_ALL = frozenset(("krippendorff_alpha", "gwet_ac2"))
+RARELY_BELOW_MINUS_1 = frozenset(("krippendorff_alpha", "gwet_ac2"))
 """Aggregates that may come to less than -1, but hardly ever do: two raters who never agree come to -1 as items grow."""
 
 
@@ -39,7 +42,7 @@ def leaf_scale(plan: Plan, figure: Aggregate, scored: ScoredStep, missing: Missi
     scales = {name: _bounds(figure.function, ends, missing) for name, ends in metrics.items()}
     whole = _bounds(figure.function, every, missing)
     if not scales:
-        if figure.function in ABOVE_ALL:
+        if figure.function in RARELY_BELOW_MINUS_1:
             return Scale("case when c.value > -1 then -1 end", "1", shows)
         return None if whole is None else Scale(repr(whole[0]), repr(whole[1]), shows)
     ends = []

@@ -14,15 +14,17 @@ from .cells import (
     ONE_ITEM as ONE_ITEM,
     mean_of_cells as mean_of_cells,
 )
-from .deviations import (
-    deviation_interval as deviation_interval,
-)
 from .facets import (
     generalized as generalized,
 )
 from .leaf_cells import (
     CellMeans as CellMeans,
     cell_means as cell_means,
+)
+from .log_scale import (
+    Factor as Factor,
+    deviation_interval as deviation_interval,
+    product_interval as product_interval,
 )
 from .means import (
     ALIKE as ALIKE,
@@ -37,10 +39,6 @@ from .one_sided import (
     negated as negated,
     p_of_above as p_of_above,
     upper_bound as upper_bound,
-)
-from .products import (
-    Factor as Factor,
-    product_interval as product_interval,
 )
 from .resampling import (
     bootstrap as bootstrap,
