@@ -21,6 +21,7 @@ from .quantiles import (
     CONFIDENCE as CONFIDENCE,
     t_quantile as t_quantile,
     two_sided as two_sided,
+    z_quantile as z_quantile,
 )
 from .ratings import (
     Floats as Floats,

@@ -43,9 +43,8 @@ from tripos_warehouse.measures.figure_walk import (
 from tripos_warehouse.measures.random_facets import faceted_differences
 from tripos_warehouse.measures.sql import BY_CHANCE, CUT_OFF, ROOT_OF_ZERO, sql_of
 from tripos_warehouse.query import Connection
-from tripos_warehouse.statistics import StatisticResult
+from tripos_warehouse.statistics import Floats, StatisticResult
 from tripos_warehouse.statistics.intervals import ALIKE, ROUNDING, bounded, flipped_p, with_t, with_test
-from tripos_warehouse.statistics.ratings import Floats
 from tripos_warehouse.views import clusters_of, dimension_label
 
 MOST_GROUPS = 20

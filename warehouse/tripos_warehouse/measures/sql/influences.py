@@ -38,8 +38,8 @@ from tripos_compiler.source import dataclass
 from tripos_warehouse.measures.sql.parts import Parts, columns, ordered, same
 from tripos_warehouse.measures.sql.tables import IS_ITEM, FigureTables
 from tripos_warehouse.sql import name as named, text as quoted
+from tripos_warehouse.statistics import CONFIDENCE, two_sided, z_quantile
 from tripos_warehouse.statistics.intervals import ONE_ITEM
-from tripos_warehouse.statistics.quantiles import CONFIDENCE, two_sided, z_quantile
 
 ONE_HEAVY = "one item has nearly all the weight"
 LEAST_FREEDOM = 0.02
