@@ -146,3 +146,41 @@ def test_a_store_teaches_the_variance_and_the_plan_the_cells(folder: Path, tripo
     told = planned(tripos, *models)
     assert "310 items: a test detects a difference of" in told
     assert "Cells of 10, 300 items: their mean is as sure as that of 39 that count alike would be" in told
+
+
+OF_REPLIES = """\
+benchmark uneven "0.1.0" { languages en, headline answer.found }
+role candidate compared
+arm hint { none, some }
+dataset item from "items.jsonl" { text text, subject text, book text, steps list<text> }
+scenario answer {
+  arms hint
+  over item as q
+  ask reply by candidate EACH {
+    prompt "{{ q.text }} ({{ hint }})"
+    RETURNS
+  }
+  score found = SCORE
+  measure found = mean(mean(found) by q.subject)
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("each", "returns", "score"),
+    [
+        ("each s in q.steps", "", "contains(a.text, a.s) each a in reply"),
+        ("each s in q.steps", "", 'contains(a.text, a.s) each a in reply where a.text != ""'),
+        ("", "returns { parts list<text> }", "contains(part, q.book) each part in reply.parts"),
+        ("", "returns { good bool, note text }", "contains(reply.note, q.book) when reply.good"),
+    ],
+)
+def test_elements_and_conditions_that_only_a_reply_decides_count_as_one_row(
+    folder: Path, tripos: Command, each: str, returns: str, score: str
+) -> None:
+    write(folder, "found", {"a": 2, "b": 20}, steps=3)
+    spec = OF_REPLIES.replace("EACH", each).replace("RETURNS", returns).replace("SCORE", score)
+    (folder / "uneven.tripos").write_text(spec, "utf-8")
+    told = planned(tripos)
+    assert "22 items: a test detects a difference" in told
+    assert "Cells of 2, 20 items" in told

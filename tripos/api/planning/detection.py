@@ -375,7 +375,7 @@ def _ruled_out(step: Step, case: Case) -> bool:
         return False
     try:
         return not evaluate(when, case.names)
-    except Unavailable:
+    except (Unavailable, LookupError):  # a reply decides, or a function in Python, which is not loaded yet
         return False
 
 
@@ -386,6 +386,7 @@ def _elements(step: Step, case: Case) -> Iterator[Any]:
         yield None
         return
     try:
-        yield from evaluate(Each(loop=value.loop, value=Ref(path=(value.loop.alias,))), case.names)
-    except Unavailable:
-        yield None
+        elements = evaluate(Each(loop=value.loop, value=Ref(path=(value.loop.alias,))), case.names)
+    except (Unavailable, LookupError):  # as above
+        elements = [None]
+    yield from elements
