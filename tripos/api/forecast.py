@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from tripos.runs import Committed, find_store, open_others
+from tripos.runs import find_store, open_others
 from tripos.settings import LOCAL_PREFIXES, Config, endpoints_of, prices_of
 from tripos.ui import USAGE, Failure
 from tripos_compiler.plan import Plan
@@ -42,7 +42,7 @@ from tripos_runtime.models.unopened import check_name
 from tripos_runtime.roles import RoleBinding
 from tripos_runtime.scheduling import Budget
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.ledger import RunLedger, open_ledger
+from tripos_warehouse.ledger import Committed, RunLedger, open_ledger
 from tripos_warehouse.query import duckdb
 from tripos_warehouse.store import Store, Tell
 

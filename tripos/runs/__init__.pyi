@@ -24,7 +24,6 @@ from .recordings import (
     open_recording as open_recording,
 )
 from .rows import (
-    Committed as Committed,
     find_store as find_store,
     open_others as open_others,
     run_row as run_row,

@@ -161,8 +161,8 @@ def _binding(plan: Plan, roles: str, models: list[str], identities: str | None) 
 
 def _make(plan: Plan, source: CaseSource, binding: RoleBinding, store: Store, releases: Mapping[str, str]) -> None:
     """Go through what a store has, without asking anybody."""
-    from tripos.runs import Committed
     from tripos_runtime.asking.functions import PluginError, load_plugins
+    from tripos_warehouse.ledger import Committed
 
     maker = data_maker(plan, source, Selection(), binding, Committed(store, plan.fingerprints))
     try:

@@ -1,6 +1,9 @@
 from .batch_records import (
     StoredBatches as StoredBatches,
 )
+from .committed import (
+    Committed as Committed,
+)
 from .draws import (
     Draws as Draws,
 )
