@@ -16,15 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import duckdb
+    import duckdb as duckdb  # noqa: PLC0414 - others import it from here
 else:
     try:
         duckdb = importlib.import_module("_duckdb")
     except ImportError:
         duckdb = importlib.import_module("duckdb")
-
-
-__all__ = ["duckdb"]
 
 
 def as_relation(

@@ -116,10 +116,10 @@ def _least(codes: Any) -> list[int]:
     return least
 
 
-K = TypeVar("K")
+HeldOutKey = TypeVar("HeldOutKey")
 
 
-class HeldOutTexts(Generic[K]):
+class HeldOutTexts(Generic[HeldOutKey]):
     """The texts of rows under keys. A text counts from `LONG` letters and digits on: a shorter one may be the same by
     accident.
 
@@ -132,11 +132,11 @@ class HeldOutTexts(Generic[K]):
 
     def __init__(self) -> None:
         self._copies: NearCopies[int] = NearCopies()
-        self._keys: list[K] = []
+        self._keys: list[HeldOutKey] = []
         self._texts: list[str] = []
         self._seen: set[str] = set()
 
-    def add(self, key: K, values: Mapping[str, Any]) -> None:
+    def add(self, key: HeldOutKey, values: Mapping[str, Any]) -> None:
         """Keep the texts of a row."""
         for text in texts_of_row(values):
             if text not in self._seen:  # several rows may have one problem
@@ -145,12 +145,12 @@ class HeldOutTexts(Generic[K]):
                 self._keys.append(key)
                 self._texts.append(text)
 
-    def find(self, texts: Iterable[str]) -> K | None:
+    def find(self, texts: Iterable[str]) -> HeldOutKey | None:
         """Return the key of the first row that has one of these texts, nearly word for word; None where none has."""
         found = self.text_of(texts)
         return None if found is None else found[0]
 
-    def text_of(self, texts: Iterable[str]) -> tuple[K, str] | None:
+    def text_of(self, texts: Iterable[str]) -> tuple[HeldOutKey, str] | None:
         """Return the same, with the text that the row has."""
         for text in texts:
             if is_long(text) and (found := self._copies.like(text)):

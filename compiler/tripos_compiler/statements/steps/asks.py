@@ -148,7 +148,7 @@ def _ask(steps: Steps, statement: Statement, when: Typed | bool | None, listed: 
 
 def _has_no_secrets(steps: Steps, statement: Statement) -> bool:
     """Return true if what an ask returns is marked as secret nowhere; reports where it is."""
-    marked = [inner for written in statement.of("returns") for inner in written.body if is_secret(inner)]
+    marked = [inner for form in statement.of("returns") for inner in form.body if is_secret(inner)]
     for inner in marked:
         help_ = "remove it: only the rows of data sets have secrets"
         steps.program.diagnostics.error("E0106", "a reply has no secrets", inner.head, help=help_)

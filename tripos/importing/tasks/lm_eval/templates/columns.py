@@ -158,9 +158,9 @@ def shape_of(values: list[Any]) -> ColumnShape | None:
 
 
 def _held_shape(held: list[Any]) -> ColumnShape | None:
-    for kind, types in (("text", str), ("bool", bool), ("integer", int), ("number", (int, float))):
-        if all(isinstance(each, types) and (kind == "bool" or not isinstance(each, bool)) for each in held):
-            return ColumnShape(kind)
+    for name, types in (("text", str), ("bool", bool), ("integer", int), ("number", (int, float))):
+        if all(isinstance(each, types) and (name == "bool" or not isinstance(each, bool)) for each in held):
+            return ColumnShape(name)
     if all(isinstance(each, list | tuple) for each in held):
         items = [item for each in held for item in each]
         inner = shape_of(items) if items else ColumnShape("text", certain=True)
